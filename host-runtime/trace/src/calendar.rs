@@ -15,7 +15,7 @@ pub struct Calendar {
     nanos_per_tick: f64,
     /// In the order of time; not empty.
     segments: Vec<Segment>,
-    /// The last reading that was asked for: what follows must not change what was told.
+    /// The last reading that was asked for: what follows must not change what was seen.
     told_ticks: u64,
 }
 
@@ -163,24 +163,24 @@ mod tests {
             (random >> 33) % end
         };
         let mut calendar = calendar();
-        let (mut now, mut told) = (1000, Vec::new());
+        let (mut now, mut seen) = (1000, Vec::new());
         for _ in 0..3_000 {
             now += below(2_000_000_000);
             if below(3) == 0 {
                 let most = [1000, 4 * SECOND, 4_000 * SECOND][below(3) as usize];
                 let drift = below(most);
-                // Also of a moment before what was told, as another lane's blocks come later.
+                // Also of a moment before what was seen, as another lane's blocks come later.
                 let ticks = now - below(now.min(9_000_000_000));
                 let unix = calendar.clone().unix_nanos(ticks);
                 let unix_nanos = if below(2) == 0 { unix + drift } else { unix.saturating_sub(drift) };
                 calendar.anchor(&Anchor { ticks, unix_nanos });
             }
-            told.push((now, calendar.unix_nanos(now)));
+            seen.push((now, calendar.unix_nanos(now)));
         }
-        for (ticks, unix) in &told {
+        for (ticks, unix) in &seen {
             assert_eq!(calendar.unix_nanos(*ticks), *unix);
         }
-        assert!(told.windows(2).all(|pair| pair[0].1 <= pair[1].1));
+        assert!(seen.windows(2).all(|pair| pair[0].1 <= pair[1].1));
     }
 
     #[test]

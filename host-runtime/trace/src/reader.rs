@@ -44,7 +44,7 @@ pub struct TraceReader<R: Read> {
     given: usize,
     /// Whether the batches tell slow calls that a sampler saw, rather than all calls.
     spans: bool,
-    state: State,
+    phase: Phase,
     /// Who knows better what functions are called, and what was said last.
     namer: Option<Box<dyn Namer + Send>>,
     renamed: Option<Arc<[u8]>>,
@@ -71,7 +71,7 @@ pub trait Namer {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum Phase {
     Chunks,
     /// The end chunk was read, but not given yet.
     Ending,
@@ -143,7 +143,7 @@ impl<R: Read> TraceReader<R> {
             segments: Vec::new(),
             given: 0,
             spans: false,
-            state: State::Chunks,
+            phase: Phase::Chunks,
             namer: None,
             renamed: None,
             beginning: None,
@@ -242,20 +242,20 @@ impl<R: Read> TraceReader<R> {
             }
             self.segments.clear();
             self.given = 0;
-            match self.state {
-                State::Done => return Ok(Step::Nothing),
-                State::Ending => {
+            match self.phase {
+                Phase::Done => return Ok(Step::Nothing),
+                Phase::Ending => {
                     self.chunks.nothing_behind()?;
-                    self.state = State::Done;
+                    self.phase = Phase::Done;
                     return Ok(Step::End);
                 }
-                State::Chunks => {}
+                Phase::Chunks => {}
             }
             let held = self.held.take();
             let chunk = if held.is_some() { held } else { self.chunks.next(&mut self.lanes)? };
             let Some(chunk) = chunk else {
                 self.chunks.note(AnomalyKind::NoEnd);
-                self.state = State::Done;
+                self.phase = Phase::Done;
                 self.rest();
                 continue;
             };
@@ -335,7 +335,7 @@ impl<R: Read> TraceReader<R> {
                 let (summary, bad) = json::read(payload).ok_or("its JSON can't be read")?;
                 self.summary = Some(summary);
                 self.bad_fields(chunk.kind, bad);
-                self.state = State::Ending;
+                self.phase = Phase::Ending;
                 self.rest();
             }
             ChunkKind::EVENTS | ChunkKind::SPANS => self.events(chunk)?,

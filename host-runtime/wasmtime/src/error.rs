@@ -83,11 +83,11 @@ impl fmt::Display for Error {
             ErrorKind::Symbols(_) => f.write_str("a module's symbols can't be read"),
             ErrorKind::OverlappingIds { first, second } => write!(
                 f,
-                "two modules use the same function ids, {}..{} and {}..{}: rewrite them together or with `--id-base {}`",
+                "two modules use the same function ids, {}..{} and {}..{}: rewrite them together, or give the second ids from {}",
                 first.start, first.end, second.start, second.end, first.end
             ),
             ErrorKind::ClockInside => f.write_str(
-                "instructions are counted inside of modules: rewrite them with `--clock instructions`, and use `link_inlined`",
+                "instructions are counted inside of modules: rewrite them to count their instructions, and use `link_inlined`",
             ),
             ErrorKind::Period(period) => {
                 write!(f, "a ticker's period of {period:?} makes no sense: it must be above zero, and a second at most")

@@ -7,8 +7,8 @@ use std::time::Duration;
 /// The result of one try of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// The server has the request, without the spans that it rejected. `words` are what the server said, mostly nothing.
-    Accepted { rejected: u64, words: String },
+    /// The server has the request, without the spans that it rejected. `message` are what the server said, mostly nothing.
+    Accepted { rejected: u64, message: String },
     /// It may be tried again, after a wait that the server asked for.
     Later { wait: Option<Duration>, why: String },
     /// It must not be tried again; other requests may succeed.
@@ -23,7 +23,7 @@ impl Answer {
         let partial = response.partial_success.unwrap_or_default();
         Answer::Accepted {
             rejected: partial.rejected_spans.try_into().unwrap_or(0),
-            words: partial.error_message,
+            message: partial.error_message,
         }
     }
 

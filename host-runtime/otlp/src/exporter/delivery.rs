@@ -32,18 +32,18 @@ pub struct Delivery {
     /// Bytes of the requests that were acknowledged, before compression.
     pub bytes: u64,
     /// What the Collector or an error said about spans and requests, in the order in which it was first said. At most
-    /// [`Delivery::MAX_WORDS`] different entries.
-    pub words: Vec<Words>,
+    /// [`Delivery::MAX_MESSAGES`] different entries.
+    pub messages: Vec<Message>,
     /// How long it took.
     pub elapsed: Duration,
 }
 
-/// What was said of some spans.
+/// What the Collector or an error said of some spans.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Words {
-    /// What the words are about.
+pub struct Message {
+    /// What the message is about.
     pub about: About,
-    /// The words of the Collector, or of an error, as they came.
+    /// The text of the Collector or of an error, unchanged.
     pub text: String,
     /// How many requests it was said of.
     pub requests: u64,
@@ -51,7 +51,7 @@ pub struct Words {
     pub spans: u64,
 }
 
-/// What words are about.
+/// What a message is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
     /// Spans that the Collector rejected.
@@ -67,8 +67,8 @@ pub enum About {
 }
 
 impl Delivery {
-    /// How many different words are kept.
-    pub const MAX_WORDS: usize = 16;
+    /// How many different messages are kept.
+    pub const MAX_MESSAGES: usize = 16;
 
     /// Whether every span that was to be sent was acknowledged.
     pub fn is_complete(&self) -> bool {
@@ -81,12 +81,12 @@ impl Delivery {
     }
 
     pub(super) fn say(&mut self, about: About, text: &str, spans: u64) {
-        let known = self.words.iter_mut().find(|words| words.about == about && words.text == text);
-        if let Some(words) = known {
-            words.requests += 1;
-            words.spans += spans;
-        } else if self.words.len() < Delivery::MAX_WORDS {
-            self.words.push(Words { about, text: text.to_owned(), requests: 1, spans });
+        let known = self.messages.iter_mut().find(|message| message.about == about && message.text == text);
+        if let Some(message) = known {
+            message.requests += 1;
+            message.spans += spans;
+        } else if self.messages.len() < Delivery::MAX_MESSAGES {
+            self.messages.push(Message { about, text: text.to_owned(), requests: 1, spans });
         }
     }
 }
@@ -117,11 +117,11 @@ impl fmt::Display for Delivery {
                 _ => {}
             }
         }
-        for words in &self.words {
-            let (requests, spans) = (grouped(words.requests), grouped(words.spans));
-            // A server's words may have anything in them.
-            let text = printable(&words.text);
-            match words.about {
+        for message in &self.messages {
+            let (requests, spans) = (grouped(message.requests), grouped(message.spans));
+            // A server's text may contain control characters.
+            let text = printable(&message.text);
+            match message.about {
                 About::Rejected => write!(f, "\n  rejected, {spans}: {text}"),
                 About::Failed => write!(f, "\n  failed, {spans}: {text}"),
                 About::Retried => write!(f, "\n  tried again, {requests} times: {text}"),
@@ -199,7 +199,7 @@ failed            9,993
     }
 
     #[test]
-    fn words_of_a_server_do_nothing_to_a_terminal() {
+    fn the_text_of_a_server_does_nothing_to_a_terminal() {
         let mut delivery = Delivery::default();
         for about in [About::Rejected, About::Failed, About::Retried, About::Warning, About::Trace] {
             delivery.say(about, "no\x1b[2J\r\x07\nacknowledged 9\u{202e}", 1);
@@ -210,11 +210,11 @@ failed            9,993
     }
 
     #[test]
-    fn words_are_few() {
+    fn messages_are_few() {
         let mut delivery = Delivery::default();
         for n in 0..100 {
             delivery.say(About::Failed, &n.to_string(), 1);
         }
-        assert_eq!(delivery.words.len(), Delivery::MAX_WORDS);
+        assert_eq!(delivery.messages.len(), Delivery::MAX_MESSAGES);
     }
 }

@@ -14,7 +14,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use prost::Message;
 use std::error::Error;
 use tonic::body::Body;
-use tonic::client::Grpc as Calls;
+use tonic::client::Grpc as GrpcClient;
 use tonic::codec::{BufferSettings, Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::metadata::{MetadataKey, MetadataMap, MetadataValue};
 use tonic::{Code, Extensions, Request, Status};
@@ -23,7 +23,7 @@ use tonic_types::StatusExt;
 /// A client of one address, which keeps its connection. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Grpc {
-    calls: Calls<Client<Connector, Body>>,
+    calls: GrpcClient<Client<Connector, Body>>,
     method: PathAndQuery,
     metadata: MetadataMap,
 }
@@ -34,7 +34,7 @@ impl Grpc {
             .pool_timer(TokioTimer::new())
             .http2_only(true)
             .build(tls::connector(config, true)?);
-        let mut calls = Calls::with_origin(client, config.endpoint.clone());
+        let mut calls = GrpcClient::with_origin(client, config.endpoint.clone());
         if config.compression == Compression::Gzip {
             // Go's servers pack their answers as the request was packed, whatever the client says that it takes.
             calls =

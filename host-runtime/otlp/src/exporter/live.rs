@@ -3,8 +3,8 @@
 use super::config::Config;
 use super::error::Result;
 use super::sending::Sending;
-use super::shared::Shared;
 use super::spool::{Spool, Tail};
+use super::status::SendingStatus;
 use crate::options::SpanOptions;
 use crate::profiles::{ProfileOptions, WindowProfiles};
 use crate::spans::reading::Spans;
@@ -41,8 +41,8 @@ impl Sending {
     ///
     /// If the configuration can't work (certificates, headers), or a file or a thread can't be had.
     pub fn live(config: Config, options: SpanOptions, tail: Tail) -> Result<Sending> {
-        let shared = Shared::new(Some(tail.ended()));
-        Sending::start_with(config, shared, move || Ok(Spans::new(TraceReader::new(tail)?, options)))
+        let status = SendingStatus::new(Some(tail.ended()));
+        Sending::start_with(config, status, move || Ok(Spans::new(TraceReader::new(tail)?, options)))
     }
 
     /// Begins to send the windows of a profile that is still being written, each when it has ended.
@@ -51,8 +51,8 @@ impl Sending {
     ///
     /// As [`live`](Sending::live).
     pub fn live_profiles(config: Config, options: ProfileOptions, tail: Tail) -> Result<Sending> {
-        let shared = Shared::new(Some(tail.ended()));
+        let status = SendingStatus::new(Some(tail.ended()));
         let open = move || Ok(WindowProfiles::new(TraceReader::new(tail)?, options));
-        Sending::start_with(config, shared, open)
+        Sending::start_with(config, status, open)
     }
 }

@@ -20,13 +20,13 @@ mod live;
 mod retry;
 mod sending;
 mod settings;
-mod shared;
 mod source;
 mod spool;
+mod status;
 mod tls;
 
 pub use config::{Compression, Config, Identity, Protocol, Signal};
-pub use delivery::{About, Delivery, Words};
+pub use delivery::{About, Delivery, Message};
 pub use error::{Error, ErrorKind, Result};
 pub use live::{profile_sink, sink};
 pub use sending::{Sending, Stopper};

@@ -4,7 +4,7 @@ use super::answer::Answer;
 use super::config::Config;
 use super::grpc::Grpc;
 use super::http::Http;
-use super::shared::Shared;
+use super::status::SendingStatus;
 use bytes::Bytes;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -30,7 +30,7 @@ impl Transport {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The server has it.
-    Accepted { rejected: u64, words: String },
+    Accepted { rejected: u64, message: String },
     /// The server refused it; other requests may do better.
     Refused { why: String },
     /// The server didn't take it, and would not take others either.
@@ -38,21 +38,26 @@ pub(super) enum Outcome {
 }
 
 /// Tries a request until the server has answered for good, the time is over, or sending is stopped.
-pub(super) async fn deliver(transport: &Transport, config: &Config, shared: &Shared, body: Bytes) -> Outcome {
+pub(super) async fn deliver(
+    transport: &Transport,
+    config: &Config,
+    status: &SendingStatus,
+    body: Bytes,
+) -> Outcome {
     let begun = Instant::now();
     let mut wait = config.first_wait;
     let mut tries = 0_u64;
     loop {
         tries += 1;
         // Whatever the server does, no try goes on beyond the time when it would be given up.
-        let left = shared.left(begun, config.give_up_after).unwrap_or(config.timeout);
+        let left = status.left(begun, config.give_up_after).unwrap_or(config.timeout);
         let limit = config.timeout.min(left).max(SHORTEST);
         let answer = match tokio::time::timeout(limit, transport.send(body.clone())).await {
             Ok(answer) => answer,
             Err(_) => Answer::Later { wait: None, why: format!("no answer in {limit:.1?}") },
         };
         let (asked, why) = match answer {
-            Answer::Accepted { rejected, words } => return Outcome::Accepted { rejected, words },
+            Answer::Accepted { rejected, message } => return Outcome::Accepted { rejected, message },
             Answer::Refused { why } => return Outcome::Refused { why },
             Answer::Hopeless { why } => return Outcome::End { why },
             Answer::Later { wait, why } => (wait, why),
@@ -64,20 +69,20 @@ pub(super) async fn deliver(transport: &Transport, config: &Config, shared: &Sha
         };
         wait = (wait * 2).min(Config::MAX_WAIT);
         let too_late = |rest| {
-            shared.left(begun, config.give_up_after).filter(|&left| rest >= left)?;
+            status.left(begun, config.give_up_after).filter(|&left| rest >= left)?;
             Some(Outcome::End { why: given_up(&why, tries, begun.elapsed(), asked.map(|_| rest)) })
         };
         if let Some(end) = too_late(pause) {
             return end;
         }
-        shared.retried(&why);
+        status.retried(&why);
         // In slices: the recording may end meanwhile, and from then on the time is limited.
         let since = Instant::now();
         while let Some(rest) = pause.checked_sub(since.elapsed()).filter(|rest| !rest.is_zero()) {
             if let Some(end) = too_late(rest) {
                 return end;
             }
-            if shared.pause(rest.min(SLICE)).await.is_break() {
+            if status.pause(rest.min(SLICE)).await.is_break() {
                 return Outcome::End { why: format!("{why} (stopped after {})", counted(tries)) };
             }
         }

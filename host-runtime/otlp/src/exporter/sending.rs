@@ -6,8 +6,8 @@ use super::error::{ErrorKind, Result};
 use super::grpc::Grpc;
 use super::http::Http;
 use super::retry::{self, Outcome, Transport};
-use super::shared::Shared;
 use super::source::{BoxError, Source};
+use super::status::SendingStatus;
 use bytes::Bytes;
 use std::io;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const READY: usize = 2;
 
 /// Spans that are being sent, by threads of its own. When this is dropped they go on.
 pub struct Sending {
-    pub(super) shared: Arc<Shared>,
+    pub(super) status: Arc<SendingStatus>,
     thread: JoinHandle<Delivery>,
     done: oneshot::Receiver<Delivery>,
 }
@@ -47,7 +47,7 @@ impl Sending {
         config: Config,
         open: impl FnOnce() -> Result<S, BoxError> + Send + 'static,
     ) -> Result<Sending> {
-        Sending::start_with(config, Shared::default(), open)
+        Sending::start_with(config, SendingStatus::default(), open)
     }
 
     /// Whether a configuration can work, as far as that can be said without sending anything: certificates, headers.
@@ -66,7 +66,7 @@ impl Sending {
 
     pub(super) fn start_with<S: Source>(
         config: Config,
-        shared: Shared,
+        status: SendingStatus,
         open: impl FnOnce() -> Result<S, BoxError> + Send + 'static,
     ) -> Result<Sending> {
         let begun = Instant::now();
@@ -79,14 +79,14 @@ impl Sending {
                 Protocol::Grpc => Transport::Grpc(Box::new(Grpc::new(&config)?)),
             }
         };
-        let shared = Arc::new(shared);
+        let status = Arc::new(status);
         let (sender, receiver) = mpsc::channel(READY);
         let encoder = Encoder {
             pack: match &transport {
                 Transport::Http(http) if config.compression != Compression::None => Some(http.clone()),
                 _ => None,
             },
-            shared: shared.clone(),
+            status: status.clone(),
             parcels: sender,
         };
         let encode = move || encoder.run(open);
@@ -97,10 +97,10 @@ impl Sending {
         let sender = Arc::new(Sender {
             transport,
             config,
-            shared: shared.clone(),
+            status: status.clone(),
             parcels: tokio::sync::Mutex::new(receiver),
         });
-        let (tell, done) = oneshot::channel();
+        let (sender_done, done) = oneshot::channel();
         let send = move || {
             runtime.block_on(async {
                 let tasks: Vec<_> = (0..IN_FLIGHT).map(|_| tokio::spawn(sender.clone().work())).collect();
@@ -112,38 +112,38 @@ impl Sending {
                 sender.parcels.lock().await.close();
             });
             drop(runtime);
-            if !sender.shared.is_stopped() {
+            if !sender.status.is_stopped() {
                 // One that was stopped may be waiting for a recording that goes on.
                 let _ = encoding.join();
             }
             // At once: after a stop, whoever encodes may still be counting.
-            let delivery = sender.shared.count(|delivery| {
+            let delivery = sender.status.count(|delivery| {
                 delivery.elapsed = begun.elapsed();
                 delivery.dropped = delivery.expected - delivery.elided - delivery.attempted;
                 delivery.clone()
             });
             // Nobody may be waiting.
-            let _ = tell.send(delivery.clone());
+            let _ = sender_done.send(delivery.clone());
             delivery
         };
         let thread =
             std::thread::Builder::new().name("kperf-otlp-send".into()).spawn(send).map_err(ErrorKind::Io)?;
-        Ok(Sending { shared, thread, done })
+        Ok(Sending { status, thread, done })
     }
 
     /// What became of the spans so far.
     pub fn delivery(&self) -> Delivery {
-        self.shared.delivery()
+        self.status.delivery()
     }
 
     /// How many bytes of the trace were read so far.
     pub fn trace_bytes(&self) -> u64 {
-        self.shared.trace_bytes.load(Ordering::Relaxed)
+        self.status.trace_bytes.load(Ordering::Relaxed)
     }
 
     /// A handle that ends the sending from elsewhere.
     pub fn stopper(&self) -> Stopper {
-        Stopper(self.shared.clone())
+        Stopper(self.status.clone())
     }
 
     /// Whether all is done that could be done.
@@ -154,13 +154,13 @@ impl Sending {
     /// Waits for the end. It comes when all is sent, or when a request was given up
     /// ([`Config::give_up_after`](super::Config::give_up_after)). Blocks the thread, in an asynchronous program too.
     pub fn wait(self) -> Delivery {
-        let shared = self.shared;
-        self.thread.join().unwrap_or_else(|_| shared.delivery())
+        let status = self.status;
+        self.thread.join().unwrap_or_else(|_| status.delivery())
     }
 
     /// [`wait`](Sending::wait) for asynchronous programs, of any runtime.
     pub async fn wait_async(self) -> Delivery {
-        self.done.await.unwrap_or_else(|_| self.shared.delivery())
+        self.done.await.unwrap_or_else(|_| self.status.delivery())
     }
 }
 
@@ -195,7 +195,7 @@ impl Drop for Runtime {
 
 /// Ends a sending.
 #[derive(Clone)]
-pub struct Stopper(Arc<Shared>);
+pub struct Stopper(Arc<SendingStatus>);
 
 impl Stopper {
     /// No request is begun any more; those on their way have their time limit to be answered.
@@ -208,7 +208,7 @@ impl Stopper {
 struct Encoder {
     /// Packs bodies here rather than where they are sent.
     pack: Option<Http>,
-    shared: Arc<Shared>,
+    status: Arc<SendingStatus>,
     parcels: mpsc::Sender<Parcel>,
 }
 
@@ -219,7 +219,7 @@ impl Encoder {
                 std::iter::successors(Some(&*error as &dyn std::error::Error), |error| error.source())
                     .map(ToString::to_string)
                     .collect();
-            self.shared.count(|delivery| delivery.say(About::Trace, &chain.join(": "), 0));
+            self.status.count(|delivery| delivery.say(About::Trace, &chain.join(": "), 0));
         }
     }
 
@@ -227,9 +227,9 @@ impl Encoder {
         loop {
             let next = source.next_request()?;
             let progress = source.progress();
-            self.shared.trace_bytes.store(progress.trace_bytes, Ordering::Relaxed);
+            self.status.trace_bytes.store(progress.trace_bytes, Ordering::Relaxed);
             let Some(request) = next else {
-                self.shared.count(|delivery| {
+                self.status.count(|delivery| {
                     delivery.expected += progress.elided - delivery.elided;
                     delivery.elided = progress.elided;
                     delivery.whole = true;
@@ -237,13 +237,13 @@ impl Encoder {
                 break;
             };
             let spans = request.spans;
-            self.shared.count(|delivery| {
+            self.status.count(|delivery| {
                 delivery.expected += spans + (progress.elided - delivery.elided);
                 delivery.elided = progress.elided;
             });
             let length = request.body.len() as u64;
             let body = match &self.pack {
-                Some(http) if !self.shared.is_ended() => http.pack(request.body)?,
+                Some(http) if !self.status.is_ended() => http.pack(request.body)?,
                 _ => request.body.into(),
             };
             if self.parcels.blocking_send(Parcel { spans, length, body }).is_err() {
@@ -258,7 +258,7 @@ impl Encoder {
 struct Sender {
     transport: Transport,
     config: Config,
-    shared: Arc<Shared>,
+    status: Arc<SendingStatus>,
     parcels: tokio::sync::Mutex<mpsc::Receiver<Parcel>>,
 }
 
@@ -267,13 +267,13 @@ impl Sender {
     async fn work(self: Arc<Self>) {
         loop {
             let next = async { self.parcels.lock().await.recv().await };
-            let Some(Some(parcel)) = self.shared.unless_stopped(next).await else { break };
-            if self.shared.is_ended() {
+            let Some(Some(parcel)) = self.status.unless_stopped(next).await else { break };
+            if self.status.is_ended() {
                 continue;
             }
-            self.shared.count(|delivery| delivery.attempted += parcel.spans);
+            self.status.count(|delivery| delivery.attempted += parcel.spans);
             let outcome =
-                retry::deliver(&self.transport, &self.config, &self.shared, parcel.body.clone()).await;
+                retry::deliver(&self.transport, &self.config, &self.status, parcel.body.clone()).await;
             self.record(&parcel, outcome);
         }
     }
@@ -281,31 +281,31 @@ impl Sender {
     fn record(&self, parcel: &Parcel, outcome: Outcome) {
         let spans = parcel.spans;
         match outcome {
-            Outcome::Accepted { rejected, words } => {
+            Outcome::Accepted { rejected, message } => {
                 let rejected = rejected.min(spans);
-                self.shared.count(|delivery| {
+                self.status.count(|delivery| {
                     delivery.requests += 1;
                     delivery.bytes += parcel.length;
                     delivery.acknowledged += spans - rejected;
                     delivery.rejected += rejected;
                     if rejected > 0 {
-                        let words = if words.is_empty() { "no reason was given" } else { &words };
-                        delivery.say(About::Rejected, words, rejected);
-                    } else if !words.is_empty() {
-                        delivery.say(About::Warning, &words, 0);
+                        let message = if message.is_empty() { "no reason was given" } else { &message };
+                        delivery.say(About::Rejected, message, rejected);
+                    } else if !message.is_empty() {
+                        delivery.say(About::Warning, &message, 0);
                     }
                 });
             }
             Outcome::Refused { why } => self.failed(spans, &why),
             Outcome::End { why } => {
                 self.failed(spans, &why);
-                self.shared.end();
+                self.status.end();
             }
         }
     }
 
     fn failed(&self, spans: u64, why: &str) {
-        self.shared.count(|delivery| {
+        self.status.count(|delivery| {
             delivery.failed += spans;
             delivery.say(About::Failed, why, spans);
         });

@@ -13,7 +13,7 @@ use std::time::Instant;
 #[derive(Debug)]
 pub struct Spool {
     file: File,
-    state: Arc<State>,
+    shared: Arc<SpoolProgress>,
     /// [`Spool::append`] has left a part in the file.
     is_broken: bool,
 }
@@ -22,16 +22,16 @@ pub struct Spool {
 #[derive(Debug)]
 pub struct Tail {
     file: File,
-    state: Arc<State>,
+    shared: Arc<SpoolProgress>,
     position: u64,
 }
 
 /// Knows when a trace ended.
 #[derive(Clone, Debug)]
-pub(super) struct Ended(Arc<State>);
+pub(super) struct Ended(Arc<SpoolProgress>);
 
 #[derive(Debug, Default)]
-struct State {
+struct SpoolProgress {
     progress: Mutex<Progress>,
     more: Condvar,
 }
@@ -42,7 +42,7 @@ struct Progress {
     ended: Option<Instant>,
 }
 
-impl State {
+impl SpoolProgress {
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -72,10 +72,10 @@ impl Spool {
     }
 
     fn of(writer: File, reader: File) -> (Spool, Tail) {
-        let state = Arc::new(State::default());
+        let shared = Arc::new(SpoolProgress::default());
         (
-            Spool { file: writer, state: state.clone(), is_broken: false },
-            Tail { file: reader, state, position: 0 },
+            Spool { file: writer, shared: shared.clone(), is_broken: false },
+            Tail { file: reader, shared, position: 0 },
         )
     }
 }
@@ -91,14 +91,14 @@ impl Spool {
         if self.is_broken {
             return Err(io::Error::other("an earlier part was not written whole, and can't be taken out"));
         }
-        let before = self.state.progress().written;
+        let before = self.shared.progress().written;
         if let Err(error) = self.file.write_all(bytes) {
             let cut = self.file.set_len(before).and_then(|()| self.file.seek(SeekFrom::Start(before)));
             self.is_broken = cut.is_err();
             return Err(error);
         }
-        self.state.progress().written += bytes.len() as u64;
-        self.state.more.notify_all();
+        self.shared.progress().written += bytes.len() as u64;
+        self.shared.more.notify_all();
         Ok(())
     }
 }
@@ -106,8 +106,8 @@ impl Spool {
 impl Write for Spool {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.file.write(bytes)?;
-        self.state.progress().written += count as u64;
-        self.state.more.notify_all();
+        self.shared.progress().written += count as u64;
+        self.shared.more.notify_all();
         Ok(count)
     }
 
@@ -118,8 +118,8 @@ impl Write for Spool {
 
 impl Drop for Spool {
     fn drop(&mut self) {
-        self.state.progress().ended.get_or_insert_with(Instant::now);
-        self.state.more.notify_all();
+        self.shared.progress().ended.get_or_insert_with(Instant::now);
+        self.shared.more.notify_all();
     }
 }
 
@@ -130,19 +130,19 @@ impl Tail {
     ///
     /// When the file can't be opened.
     pub fn again(&self, path: &Path) -> io::Result<Tail> {
-        Ok(Tail { file: File::open(path)?, state: self.state.clone(), position: 0 })
+        Ok(Tail { file: File::open(path)?, shared: self.shared.clone(), position: 0 })
     }
 
     pub(super) fn ended(&self) -> Ended {
-        Ended(self.state.clone())
+        Ended(self.shared.clone())
     }
 }
 
 impl Read for Tail {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let mut progress = self.state.progress();
+        let mut progress = self.shared.progress();
         while progress.written <= self.position && progress.ended.is_none() && !bytes.is_empty() {
-            progress = self.state.more.wait(progress).unwrap_or_else(PoisonError::into_inner);
+            progress = self.shared.more.wait(progress).unwrap_or_else(PoisonError::into_inner);
         }
         drop(progress);
         let count = self.file.read(bytes)?;

@@ -182,24 +182,24 @@ impl<'a> Dictionary<'a> {
     /// The index of a function, or of one that is inlined in it.
     fn function(&mut self, func: FuncId, inlined: Option<u32>) -> i32 {
         let symbols = self.symbols;
-        let told = inlined.and_then(|number| symbols.inlined(func, number));
+        let inlined_function = inlined.and_then(|number| symbols.inlined(func, number));
         let table = symbols.tables().iter().find(|table| table.get(func).is_some());
         // An inlined function is the same wherever it is.
-        let key = match (told, table) {
+        let key = match (inlined_function, table) {
             (Some(_), Some(table)) => (FuncId(table.id_base), inlined),
             _ => (func, None),
         };
         if let Some(&index) = self.functions.get(&key) {
             return index;
         }
-        let (name, source) = match told {
+        let (name, source) = match inlined_function {
             Some(function) => {
                 let place = |source: kperf_abi::Source| Some((symbols.file(func, source.file)?, source.line));
                 (printable(&function.name).into_owned(), function.source.and_then(place))
             }
             None => (symbols.label(func), symbols.source(func)),
         };
-        let symbol = symbols.get(func).filter(|_| told.is_none());
+        let symbol = symbols.get(func).filter(|_| inlined_function.is_none());
         let function = Function {
             name_strindex: self.name(&name),
             system_name_strindex: self.name(symbol.map_or(&name, |symbol| &symbol.name)),

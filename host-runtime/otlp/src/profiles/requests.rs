@@ -39,7 +39,8 @@ pub fn profiles_with_memory<E>(
     mut send: impl FnMut(Request) -> Result<(), E>,
 ) -> Result<Shortened, E> {
     let paths_of = |tree| Paths::new(tree, |_| LOCATION_LEN, Paths::MAX_FILE);
-    let memory = heap.map(|heap| heap.tree(&profile.tree, |own| (own.allocated(), own.allocated_bytes())));
+    let memory =
+        heap.map(|heap| heap.tree(&profile.tree, |memory| (memory.allocated(), memory.allocated_bytes())));
     // It has the same nodes, and perhaps one more behind them.
     let tree = memory.as_ref().unwrap_or(&profile.tree);
     let (paths, memory_paths) = (paths_of(&profile.tree), memory.as_ref().map(paths_of));

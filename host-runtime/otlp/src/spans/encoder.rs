@@ -175,7 +175,7 @@ impl Encoder {
             end_time_unix_nano: end,
             ..Span::default()
         };
-        self.tell_inside(&mut span, &self.run);
+        self.write_inside(&mut span, &self.run);
         if !outcome.is_empty() {
             span.attributes.push(attribute::string("kperf.outcome", outcome));
         }
@@ -200,7 +200,7 @@ impl Encoder {
         }
     }
 
-    fn tell_inside(&self, span: &mut Span, inside: &Inside) {
+    fn write_inside(&self, span: &mut Span, inside: &Inside) {
         if inside.elided > 0 {
             let nanos = self.header.nanos(inside.elided_ticks);
             span.attributes.push(attribute::int("kperf.elided.count", inside.elided));
@@ -240,9 +240,9 @@ impl Encoder {
         let around = parent.map_or(&mut self.run, |parent| &mut parent.inside);
         let duration = ticks - frame.start_ticks;
         let Inside { span_ticks, elided, elided_ticks, .. } = frame.inside;
-        let own = duration.saturating_sub(span_ticks);
+        let self_nanos = duration.saturating_sub(span_ticks);
         around.elided += 1 + elided;
-        around.elided_ticks = around.elided_ticks.saturating_add(own);
+        around.elided_ticks = around.elided_ticks.saturating_add(self_nanos);
         around.span_ticks = around.span_ticks.saturating_add(span_ticks);
         let left: &mut Left = match reason {
             Reason::Unsampled => &mut self.elided.unsampled,
@@ -252,14 +252,14 @@ impl Encoder {
             Reason::ByDuration => &mut self.elided.by_duration,
         };
         left.calls += 1;
-        left.nanos = left.nanos.saturating_add(own.saturating_sub(elided_ticks));
+        left.nanos = left.nanos.saturating_add(self_nanos.saturating_sub(elided_ticks));
     }
 
     /// Writes a span that has more fields than its times.
     #[cold]
     fn write_more(&mut self, frame: &Frame, ending: Ending, ticks: u64, outcome: &str) {
         let mut more = Span::default();
-        self.tell_inside(&mut more, &frame.inside);
+        self.write_inside(&mut more, &frame.inside);
         describe(&mut more, ending, &Outcome { text: outcome }, self.times.unix_nanos(ticks));
         self.write(frame, ticks, &more.encode_to_vec());
     }

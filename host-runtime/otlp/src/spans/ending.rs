@@ -22,13 +22,13 @@ impl Outcome<'_> {
 
     /// Type and message of the exception that ended a call; `None` if no exception did.
     fn exception(&self, reason: Reason) -> Option<(&'static str, &str)> {
-        let told = |prefix: &str, default: &'static str| -> &str {
+        let detail = |prefix: &str, default: &'static str| -> &str {
             self.text.strip_prefix(prefix).unwrap_or(default)
         };
         Some(match reason {
             Reason::Caught => ("exception", "unwound by an exception that was caught further out"),
-            Reason::Trap => ("trap", told("trap: ", "the guest trapped")),
-            Reason::Host => ("host_error", told("failed: ", "the host ended the call")),
+            Reason::Trap => ("trap", detail("trap: ", "the guest trapped")),
+            Reason::Host => ("host_error", detail("failed: ", "the host ended the call")),
             Reason::Interrupted if self.text.starts_with("interrupted") => ("interrupted", self.text),
             Reason::Interrupted => ("interrupted", "a signal ended the program"),
             Reason::Exit | Reason::Unfinished => return None,

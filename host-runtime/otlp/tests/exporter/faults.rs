@@ -23,8 +23,8 @@ fn distinct(server: &Server) -> usize {
     bodies.len()
 }
 
-fn words(delivery: &Delivery) -> Vec<(About, &str)> {
-    delivery.words.iter().map(|words| (words.about, words.text.as_str())).collect()
+fn messages(delivery: &Delivery) -> Vec<(About, &str)> {
+    delivery.messages.iter().map(|message| (message.about, message.text.as_str())).collect()
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn every_request_arrives_once_over_connections_that_are_kept() {
         let delivery = send(config, 50);
         assert_eq!((delivery.acknowledged, delivery.elided, delivery.requests), (5000, 50, 50));
         assert_eq!((delivery.bytes, delivery.retries), (50 * 800, 0));
-        assert!(delivery.is_complete() && delivery.words.is_empty(), "{delivery}");
+        assert!(delivery.is_complete() && delivery.messages.is_empty(), "{delivery}");
         let seen = server.seen();
         assert_eq!((seen.len(), distinct(&server)), (50, 50));
         let mut peers: Vec<_> = seen.iter().map(|seen| seen.peer).collect();
@@ -111,7 +111,7 @@ fn what_may_not_be_retried_fails_and_the_rest_goes_on() {
         let server = Server::start(None, move |n| if n == 1 { reply.clone() } else { Reply::Accept });
         let delivery = send(server.config(protocol), 10);
         assert_eq!((delivery.acknowledged, delivery.failed, delivery.dropped), (900, 100, 0), "{delivery}");
-        assert_eq!(words(&delivery), [(About::Failed, text)]);
+        assert_eq!(messages(&delivery), [(About::Failed, text)]);
         assert_eq!(server.seen().len(), 10);
     }
 }
@@ -132,7 +132,7 @@ fn what_no_request_can_change_ends_it_and_the_rest_is_counted() {
         assert_eq!((delivery.acknowledged, delivery.whole), (0, true), "{delivery}");
         assert_eq!(delivery.failed + delivery.dropped, 100_000, "{delivery}");
         assert!(delivery.dropped >= 99_000, "{delivery}");
-        assert_eq!(words(&delivery), [(About::Failed, text)]);
+        assert_eq!(messages(&delivery), [(About::Failed, text)]);
     }
 }
 
@@ -163,7 +163,7 @@ fn a_wait_that_is_too_long_is_not_waited_for() {
     let delivery = send(config, 4);
     assert!(begun.elapsed() < Duration::from_secs(60));
     assert_eq!((delivery.acknowledged, delivery.failed + delivery.dropped), (0, 400), "{delivery}");
-    let text = words(&delivery)[0].1;
+    let text = messages(&delivery)[0].1;
     assert!(text.starts_with("HTTP 503 Service Unavailable: maintenance (given up after 1 try in"), "{text}");
     assert!(text.ends_with("the server asks to wait 3600 s more)"), "{text}");
 }
@@ -185,7 +185,7 @@ fn a_wait_is_not_waited_for_when_the_recording_has_ended_meanwhile() {
     assert!(begun.elapsed() < Duration::from_secs(60));
     check(&delivery);
     assert_eq!((delivery.acknowledged, delivery.failed + delivery.dropped), (0, 2), "{delivery}");
-    let failed = words(&delivery).into_iter().find(|(about, _)| *about == About::Failed).unwrap().1;
+    let failed = messages(&delivery).into_iter().find(|(about, _)| *about == About::Failed).unwrap().1;
     assert!(failed.contains("given up after 1 try"), "{failed}");
 }
 
@@ -204,7 +204,7 @@ fn waits_grow() {
 }
 
 #[test]
-fn a_partial_success_is_told_with_the_server_s_words() {
+fn a_partial_success_is_told_with_the_server_s_message() {
     for protocol in BOTH {
         let server = Server::start(None, |n| match n {
             1 => Reply::Partial(7, "too old"),
@@ -214,9 +214,9 @@ fn a_partial_success_is_told_with_the_server_s_words() {
         let delivery = send(server.config(protocol), 5);
         assert_eq!((delivery.acknowledged, delivery.rejected, delivery.failed), (493, 7, 0), "{delivery}");
         assert!(!delivery.is_complete());
-        let mut words = words(&delivery);
-        words.sort_by_key(|(_, text)| *text);
-        assert_eq!(words, [(About::Warning, "slow down"), (About::Rejected, "too old")]);
+        let mut messages = messages(&delivery);
+        messages.sort_by_key(|(_, text)| *text);
+        assert_eq!(messages, [(About::Warning, "slow down"), (About::Rejected, "too old")]);
         // It is not sent again.
         assert_eq!(server.seen().len(), 5);
     }
@@ -234,7 +234,7 @@ fn a_server_that_is_not_there_ends_it_when_the_time_is_over() {
         let delivery = send(config, 300);
         assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
         assert_eq!((delivery.acknowledged, delivery.failed + delivery.dropped), (0, 30_000), "{delivery}");
-        let failed = words(&delivery).into_iter().find(|(about, _)| *about == About::Failed).unwrap().1;
+        let failed = messages(&delivery).into_iter().find(|(about, _)| *about == About::Failed).unwrap().1;
         assert!(failed.contains("Connection refused") && failed.contains("given up after"), "{failed}");
         assert!(delivery.retries > 1, "{delivery}");
     }
@@ -253,7 +253,7 @@ fn a_server_that_never_answers_does_not_hang_it() {
         let delivery = send(config, 3);
         assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
         assert_eq!((delivery.acknowledged, delivery.failed + delivery.dropped), (0, 300), "{delivery}");
-        assert!(words(&delivery)[0].1.starts_with("no answer in 200"), "{delivery}");
+        assert!(messages(&delivery)[0].1.starts_with("no answer in 200"), "{delivery}");
     }
 }
 
@@ -305,7 +305,7 @@ fn a_source_that_fails_is_told_and_what_it_gave_is_sent() {
     let delivery = Sending::start(server.config(Protocol::HttpProtobuf), open).unwrap().wait();
     check(&delivery);
     assert_eq!((delivery.acknowledged, delivery.whole, delivery.is_complete()), (300, false, false));
-    assert_eq!(words(&delivery), [(About::Trace, "the disk is gone")]);
+    assert_eq!(messages(&delivery), [(About::Trace, "the disk is gone")]);
 }
 
 #[test]
@@ -388,8 +388,8 @@ fn an_answer_that_is_no_otlp_message_is_no_acknowledgement() {
         let delivery = send(server.config(Protocol::HttpProtobuf), 5);
         assert_eq!(delivery.acknowledged, acknowledged, "{text}: {delivery}");
         assert_eq!(delivery.is_complete(), acknowledged > 0);
-        let told = words(&delivery);
-        let is_told = told.iter().any(|(_, words)| words.starts_with("the answer is no OTLP message"));
+        let told = messages(&delivery);
+        let is_told = told.iter().any(|(_, messages)| messages.starts_with("the answer is no OTLP message"));
         assert_eq!(is_told, acknowledged == 0, "{told:?}");
         // Nothing is tried again.
         assert_eq!(delivery.retries, 0);

@@ -98,8 +98,8 @@ fn a_wrong_certificate_ends_it_at_once() {
             // The other request in flight may have waited for the same connection: it asks once for itself.
             assert!(delivery.retries <= 1, "{delivery}");
             assert_eq!(delivery.failed + delivery.dropped, 500, "{delivery}");
-            let words = &delivery.words[0];
-            assert!(words.about == About::Failed && words.text.contains(word), "{delivery}");
+            let message = &delivery.messages[0];
+            assert!(message.about == About::Failed && message.text.contains(word), "{delivery}");
             assert_eq!(server.seen().len(), 0);
         }
     }

@@ -22,7 +22,7 @@ pub enum ClockChoice {
         period: Duration,
     },
     /// The guest counts its own instructions: exact, and the same on every machine and in every run. The module must have been
-    /// rewritten for it (`rewrite --clock instructions`), and each instance counts for itself. Of a call that traps, or that
+    /// rewritten for it, and each instance counts for itself. Of a call that traps, or that
     /// the host abandons, what was executed since its last event may be missing.
     Instructions,
     /// For tests: every reading is a microsecond after the one before, the first is 1000 ns after 1970 began.

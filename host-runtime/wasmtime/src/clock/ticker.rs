@@ -35,7 +35,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use wasmtime::Engine;
 
-/// How many stalls are told one by one. The rest is only summed up: a machine that is busy otherwise has thousands.
+/// How many stalls are report one by one. The rest is only summed up: a machine that is busy otherwise has thousands.
 const STALLS: usize = 1000;
 
 /// A thread that is woken may be put on the guest's processor, and both would want it for a millisecond. So it sleeps for so long before
@@ -44,14 +44,14 @@ const BACK: Duration = Duration::from_micros(100);
 
 /// While it lives, the time in its cell is renewed.
 pub(crate) struct Ticker {
-    shared: Arc<Shared>,
+    shared: Arc<TickerCore>,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Whether the guest's thread, the writer's and the ticker's can't all run at once.
     few: bool,
 }
 
 /// What the thread and the others both have.
-struct Shared {
+struct TickerCore {
     clock: Clock,
     /// The time for all recorders that have no cell of their own.
     cell: Arc<TickerCell>,
@@ -75,7 +75,7 @@ struct Shared {
 struct Inner {
     /// The clocks of recorders that are inside of modules, by the numbers of their lanes.
     cells: BTreeMap<u32, TickerCell>,
-    told: Told,
+    report: TickReport,
     /// What was before is of no interest: there was nothing to record.
     since: u64,
     /// The last tick.
@@ -86,7 +86,7 @@ struct Inner {
 
 /// What became of the ticks.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct TickReport {
     /// The first times when the thread was not run.
     pub(crate) stalls: Vec<Stall>,
     pub(crate) stalled: StallTotal,
@@ -100,7 +100,7 @@ impl Ticker {
             return Err(ErrorKind::Period(period).into());
         }
         let pace = Pace::new(period, |time| clock.ticks(time));
-        let shared = Shared::new(engine, clock, [pace.patience(), pace.noise(), pace.period()]);
+        let shared = TickerCore::new(engine, clock, [pace.patience(), pace.noise(), pace.period()]);
         let thread = std::thread::Builder::new()
             .name("kperf-ticker".into())
             .spawn({
@@ -114,7 +114,7 @@ impl Ticker {
     /// A ticker that never ticks, and whose time is never too old: to measure what probes cost, even on a busy machine.
     #[cfg(feature = "compiler")]
     pub(crate) fn standing(engine: &Engine, clock: &Clock) -> Ticker {
-        Ticker { shared: Shared::new(engine, clock, [u64::MAX; 3]), thread: Mutex::new(None), few: false }
+        Ticker { shared: TickerCore::new(engine, clock, [u64::MAX; 3]), thread: Mutex::new(None), few: false }
     }
 
     pub(crate) fn cell(&self) -> &Arc<TickerCell> {
@@ -183,7 +183,7 @@ impl Ticker {
         let mut inner = self.shared.inner();
         *inner = Inner {
             cells: std::mem::take(&mut inner.cells),
-            told: Told::default(),
+            report: TickReport::default(),
             since: self.shared.clock.now(),
             last: self.shared.clock.now(),
             rests: inner.rests,
@@ -192,18 +192,18 @@ impl Ticker {
 
     /// The ticks so far.
     pub(crate) fn ticks(&self) -> TickTotal {
-        self.shared.inner().told.ticks
+        self.shared.inner().report.ticks
     }
 
     /// Ends the thread; the time stands still from here on. Answers what became of the ticks.
-    pub(crate) fn stop(&self) -> Told {
+    pub(crate) fn stop(&self) -> TickReport {
         self.shared.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
             thread.thread().unpark();
             // It doesn't panic; if it did, only its stalls are unknown.
             let _ = thread.join();
         }
-        self.shared.inner().told.clone()
+        self.shared.inner().report.clone()
     }
 }
 
@@ -213,13 +213,13 @@ impl Drop for Ticker {
     }
 }
 
-impl Shared {
-    fn new(engine: &Engine, clock: &Clock, [patience, noise, period]: [u64; 3]) -> Arc<Shared> {
+impl TickerCore {
+    fn new(engine: &Engine, clock: &Clock, [patience, noise, period]: [u64; 3]) -> Arc<TickerCore> {
         let cell = TickerCell::new(engine);
         // The first event must not be in the year 1970.
         let now = clock.now();
         cell.store(now);
-        Arc::new(Shared {
+        Arc::new(TickerCore {
             clock: clock.clone(),
             cell: Arc::new(cell),
             stop: AtomicBool::new(false),
@@ -238,14 +238,14 @@ impl Shared {
         let doubted = self.doubted.load(Ordering::Relaxed);
         let last = std::mem::replace(&mut inner.last, now);
         inner.note(&self.clock, [last, doubted, now], usual);
-        self.tell(inner, if is_new { 0 } else { now });
+        self.publish(inner, if is_new { 0 } else { now });
         if is_new {
             self.doubted.fetch_max(now, Ordering::Relaxed);
         }
     }
 
     /// Writes the time, or 0: then events ask the host for it.
-    fn tell(&self, inner: &Inner, time: u64) {
+    fn publish(&self, inner: &Inner, time: u64) {
         self.cell.store(time);
         inner.cells.values().for_each(|cell| cell.store(time));
     }
@@ -282,9 +282,9 @@ impl Shared {
         let now = self.clock.now();
         let last = std::mem::replace(&mut inner.last, now);
         let gap = coarse(self.clock.nanos(now.saturating_sub(last)));
-        inner.told.ticks.add(gap, gap);
+        inner.report.ticks.add(gap, gap);
         inner.rests = false;
-        self.tell(&inner, now);
+        self.publish(&inner, now);
         now
     }
 
@@ -301,19 +301,19 @@ impl Inner {
         let until = if doubted >= last { doubted.min(now) } else { now };
         let nanos_between = |from: u64, until: u64| clock.nanos(until.saturating_sub(from));
         let coarse = nanos_between(from, until);
-        self.told.ticks.add(nanos_between(from, now), coarse);
+        self.report.ticks.add(nanos_between(from, now), coarse);
         if until.saturating_sub(from) > usual {
-            self.told.stalled.add(coarse);
-            if self.told.stalls.len() < STALLS {
+            self.report.stalled.add(coarse);
+            if self.report.stalls.len() < STALLS {
                 let stall =
                     Stall { kind: StallKind::Ticker, recorder: None, start_ticks: from, nanos: coarse };
-                self.told.stalls.push(stall);
+                self.report.stalls.push(stall);
             }
         }
     }
 }
 
-fn tick(shared: &Shared, mut pace: Pace) {
+fn tick(shared: &TickerCore, mut pace: Pace) {
     slice::ask_for_short_ones();
     let clock = &shared.clock;
     let mut last = shared.inner().last;
@@ -330,8 +330,8 @@ fn tick(shared: &Shared, mut pace: Pace) {
         }
         let mut inner = shared.inner();
         if stopping {
-            let told = [inner.last, shared.doubted.load(Ordering::Relaxed), now];
-            inner.note(clock, told, pace.usual());
+            let times = [inner.last, shared.doubted.load(Ordering::Relaxed), now];
+            inner.note(clock, times, pace.usual());
             return;
         }
         // A guest that has just begun would see few ticks, if any: it reads the clock itself at first.
@@ -366,30 +366,30 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn noted(gaps: &[[u64; 3]], since: u64) -> Told {
+    fn noted(gaps: &[[u64; 3]], since: u64) -> TickReport {
         // A tick of the test clock is a nanosecond.
         let clock = Clock::new(ClockChoice::Test);
         let mut inner = Inner { since, ..Inner::default() };
         gaps.iter().for_each(|&gap| inner.note(&clock, gap, MS));
-        inner.told
+        inner.report
     }
 
     #[test]
     fn gaps_are_stalls_until_events_read_the_clock_themselves() {
-        let told = noted(&[[MS, 0, 2 * MS], [2 * MS, 0, 12 * MS], [12 * MS, 14 * MS, 32 * MS]], 0);
-        let stalls: Vec<_> = told.stalls.iter().map(|stall| (stall.start_ticks, stall.nanos)).collect();
+        let report = noted(&[[MS, 0, 2 * MS], [2 * MS, 0, 12 * MS], [12 * MS, 14 * MS, 32 * MS]], 0);
+        let stalls: Vec<_> = report.stalls.iter().map(|stall| (stall.start_ticks, stall.nanos)).collect();
         assert_eq!(stalls, [(2 * MS, 10 * MS), (12 * MS, 2 * MS)]);
-        assert_eq!(told.stalled, StallTotal { count: 2, nanos: 12 * MS, longest_nanos: 10 * MS });
-        assert_eq!((told.ticks.count, told.ticks.nanos), (3, 31 * MS));
-        assert_eq!(told.ticks.squares, 105e12);
+        assert_eq!(report.stalled, StallTotal { count: 2, nanos: 12 * MS, longest_nanos: 10 * MS });
+        assert_eq!((report.ticks.count, report.ticks.nanos), (3, 31 * MS));
+        assert_eq!(report.ticks.squares, 105e12);
     }
 
     #[test]
     fn what_was_before_the_recording_is_no_stall() {
-        let told = noted(&[[0, 0, 50 * MS]], 49 * MS);
-        assert_eq!((told.stalled.count, told.ticks.nanos), (0, MS));
-        let told = noted(&[[0, 3 * MS, 50 * MS]], 20 * MS);
-        assert_eq!((told.stalled.count, told.ticks.nanos, told.ticks.squares), (0, 30 * MS, 0.0));
+        let report = noted(&[[0, 0, 50 * MS]], 49 * MS);
+        assert_eq!((report.stalled.count, report.ticks.nanos), (0, MS));
+        let report = noted(&[[0, 3 * MS, 50 * MS]], 20 * MS);
+        assert_eq!((report.stalled.count, report.ticks.nanos, report.ticks.squares), (0, 30 * MS, 0.0));
     }
 
     #[test]

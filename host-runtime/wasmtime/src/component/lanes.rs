@@ -4,7 +4,7 @@
 use crate::error::{ErrorKind, Result};
 use crate::lanes::core::LaneCore;
 use crate::lanes::memory::LaneMemory;
-use crate::lanes::state::State;
+use crate::lanes::state::RecorderState;
 use crate::link::guards::{LaneGuard, ProfiledGuard};
 use crate::profile::HostCalls;
 use crate::recording::Recording;
@@ -88,7 +88,13 @@ impl StoreLanes {
     }
 
     /// A recorder hands its block over.
-    pub(super) fn flush(&self, lane: u32, state: State, lost: u64, block: &[u8]) -> wasmtime::Result<()> {
+    pub(super) fn flush(
+        &self,
+        lane: u32,
+        state: RecorderState,
+        lost: u64,
+        block: &[u8],
+    ) -> wasmtime::Result<()> {
         let inner = self.inner();
         let Some(lane) = inner.lanes.iter().find(|guard| guard.core.number == lane) else { return Ok(()) };
         let core = lane.core.clone();

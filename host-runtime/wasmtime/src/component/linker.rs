@@ -3,7 +3,7 @@
 
 use super::lanes::{NO_RECORDER, StoreLanes};
 use crate::error::{ErrorKind, Result};
-use crate::lanes::state::State;
+use crate::lanes::state::RecorderState;
 use crate::link::module::failed;
 use crate::recording::Recording;
 use kperf_abi::block::{CLOCK_OFF, MEMORY_PAGES};
@@ -63,7 +63,7 @@ pub(crate) fn define<T: 'static>(
     type Flushed = (u32, u32, u64, u64, WasmList<u8>);
     let flush = move |mut store: StoreContextMut<'_, T>, (lane, depth, last, lost, block): Flushed| {
         let Some(shared) = find(&mut store) else { return Ok(()) };
-        let state = State { depth, last, ..State::default() };
+        let state = RecorderState { depth, last, ..RecorderState::default() };
         shared.flush(lane, state, lost, block.as_le_slice(&store))
     };
     host.func_wrap(HOST_FLUSH, flush).map_err(failed)

@@ -17,10 +17,10 @@ use wasmtime::{AsContextMut, Func};
 /// Linkers and stores hold it, and with it the recording.
 #[derive(Clone)]
 pub(crate) struct LanesByStore {
-    shared: Arc<Shared>,
+    shared: Arc<StoreTable>,
 }
 
-pub(super) struct Shared {
+pub(super) struct StoreTable {
     recorder: Recorder,
     modules: Modules,
     open: Mutex<HashMap<usize, Arc<Slot>>>,
@@ -56,7 +56,7 @@ thread_local! {
 
 impl LanesByStore {
     pub(super) fn new(recorder: Recorder) -> LanesByStore {
-        let shared = Shared {
+        let shared = StoreTable {
             recorder,
             modules: Modules::default(),
             open: Mutex::default(),
@@ -81,11 +81,11 @@ impl LanesByStore {
         &self.shared.stores
     }
 
-    pub(super) fn downgrade(&self) -> Weak<Shared> {
+    pub(super) fn downgrade(&self) -> Weak<StoreTable> {
         Arc::downgrade(&self.shared)
     }
 
-    pub(super) fn upgrade(weak: &Weak<Shared>) -> Option<LanesByStore> {
+    pub(super) fn upgrade(weak: &Weak<StoreTable>) -> Option<LanesByStore> {
         weak.upgrade().map(|shared| LanesByStore { shared })
     }
 

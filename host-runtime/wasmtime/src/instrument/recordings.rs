@@ -1,6 +1,6 @@
 //! The recordings of the process.
 
-use super::lanes::{LanesByStore, Shared};
+use super::lanes::{LanesByStore, StoreTable};
 use super::options::{InstrumentOptions, To};
 use crate::error::{ErrorKind, Result};
 use crate::recorder::handle::Recorder;
@@ -19,7 +19,7 @@ struct Recordings {
 }
 
 struct Held {
-    lanes: Weak<Shared>,
+    lanes: Weak<StoreTable>,
     /// Where it goes, if that is a file of ours.
     path: Option<PathBuf>,
 }

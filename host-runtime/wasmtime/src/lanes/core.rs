@@ -3,7 +3,7 @@
 use super::fiber;
 use super::hold;
 use super::memory::LaneMemory;
-use super::state::State;
+use super::state::RecorderState;
 use crate::clock::cell::TickerCell;
 use crate::clock::ticker::Ticker;
 use crate::outlet::Outlet;
@@ -50,7 +50,7 @@ struct Gate {
     /// Whether the lane is closed. What the recorder writes then is not kept.
     closed: bool,
     /// The recorder's state behind the block that it handed over last. It holds until the recorder begins another block.
-    last: State,
+    last: RecorderState,
     /// Whether a block has reached the queue.
     sent: bool,
     /// How many events had no room there since the last block that had.
@@ -196,7 +196,7 @@ impl LaneCore {
 
     /// Sends the block, up to a position, to the writer. `state` is the recorder's state there. The recorder begins another
     /// block when this returns.
-    pub(crate) fn hand_over(&self, position: u32, state: State) {
+    pub(crate) fn hand_over(&self, position: u32, state: RecorderState) {
         let begun = self.outlet.clock.stopwatch();
         self.check_clock();
         let mut gate = self.gate();
@@ -222,7 +222,7 @@ impl LaneCore {
         }
         drop(gate);
         if is_full {
-            self.outlet.notices.tell(&Notice::QueueFull);
+            self.outlet.notices.report(&Notice::QueueFull);
         }
     }
 
@@ -240,7 +240,8 @@ impl LaneCore {
         }
         let mut bytes = Vec::new();
         self.memory.copy_words(self.memory.end(), &mut bytes);
-        State::behind(&bytes, |stack| self.memory.saved_depth(stack)).is_some_and(|state| state.depth > 0)
+        RecorderState::after(&bytes, |stack| self.memory.saved_depth(stack))
+            .is_some_and(|state| state.depth > 0)
     }
 
     /// Sends a block with what goes with it. Answers whether it is the first that has no room.
@@ -276,11 +277,11 @@ impl LaneCore {
     }
 
     /// The same for the recorder's own thread, which knows its state.
-    pub(crate) fn end(&self, state: State, reason: Reason, now: impl FnOnce() -> u64) {
+    pub(crate) fn end(&self, state: RecorderState, reason: Reason, now: impl FnOnce() -> u64) {
         self.close_in(Some(state), reason, now);
     }
 
-    fn close_in(&self, known: Option<State>, reason: Reason, now: impl FnOnce() -> u64) {
+    fn close_in(&self, known: Option<RecorderState>, reason: Reason, now: impl FnOnce() -> u64) {
         self.resume();
         let mut gate = self.gate();
         if mem::replace(&mut gate.closed, true) {
@@ -289,7 +290,7 @@ impl LaneCore {
         gate.lost = gate.lost.saturating_add(self.memory.lost());
         let mut bytes = Vec::new();
         let state = if self.memory.is_unbegun() {
-            let State { stack, depth, last, .. } = gate.last;
+            let RecorderState { stack, depth, last, .. } = gate.last;
             bytes.extend_from_slice(&BlockHeader { stack, depth, start_ticks: last }.to_bytes());
             Some(gate.last)
         } else {
@@ -300,7 +301,7 @@ impl LaneCore {
                 known
             } else {
                 self.memory.copy_words(end, &mut bytes);
-                State::behind(&bytes, |stack| self.memory.saved_depth(stack))
+                RecorderState::after(&bytes, |stack| self.memory.saved_depth(stack))
             }
         };
         let mut is_full = false;
@@ -314,7 +315,7 @@ impl LaneCore {
         self.memory.clear_below(0);
         drop(gate);
         if is_full {
-            self.outlet.notices.tell(&Notice::QueueFull);
+            self.outlet.notices.report(&Notice::QueueFull);
         }
     }
 
@@ -331,7 +332,7 @@ impl LaneCore {
     fn append_unwinds(
         &self,
         block: &mut Vec<u8>,
-        mut state: State,
+        mut state: RecorderState,
         reason: Reason,
         now: impl FnOnce() -> u64,
     ) {
@@ -380,7 +381,7 @@ impl LaneCore {
 }
 
 /// The time is `ticks` from here on.
-fn append_time(block: &mut Vec<u8>, state: &mut State, ticks: u64) {
+fn append_time(block: &mut Vec<u8>, state: &mut RecorderState, ticks: u64) {
     let elapsed = ticks.saturating_sub(state.last);
     if elapsed < TIME_LIMIT {
         block.extend(Word::Time(elapsed as u32).encode().to_le_bytes());
@@ -406,7 +407,7 @@ mod tests {
         let recorder =
             Recorder::builder().clock(ClockChoice::Test).sink(sink).build(&engine).expect("a recorder");
         let lane = recorder.recording.open_lane(LaneMemory::own(), false);
-        let mut state = State::default();
+        let mut state = RecorderState::default();
         let mut pen = Pen { lane: &lane, state: &mut state };
         pen.init();
         for id in 0..3 {

@@ -41,7 +41,7 @@ pub(crate) fn until(block: &mut [u8], moment: u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::state::State;
+    use super::state::RecorderState;
     use super::*;
 
     fn block(words: &[u32]) -> Vec<u8> {
@@ -56,7 +56,7 @@ mod tests {
         // The time behind each of these prefixes, as it was and if it can't be before 160.
         for (count, was, held) in [(1, 100, 160), (2, 130, 160), (6, 180, 180), (8, 220, 220)] {
             let mut block = block(&words[..count]);
-            let last = |block: &[u8]| State::behind(block, |_| 0).map(|state| state.last);
+            let last = |block: &[u8]| RecorderState::after(block, |_| 0).map(|state| state.last);
             assert_eq!(last(&block), Some(was));
             until(&mut block, 160);
             assert_eq!(last(&block), Some(held), "{count}");
@@ -67,7 +67,7 @@ mod tests {
             assert_eq!(whole, block(&words));
         }
         until(&mut whole, u64::MAX);
-        assert_eq!(State::behind(&whole, |_| 0).map(|state| state.last), Some(u64::MAX));
+        assert_eq!(RecorderState::after(&whole, |_| 0).map(|state| state.last), Some(u64::MAX));
         until(&mut [0; 7], 5);
     }
 }

@@ -2,7 +2,7 @@
 //! on a recorder module's lane.
 
 use super::core::{LAST_START, LaneCore};
-use super::state::State;
+use super::state::RecorderState;
 use kperf_abi::block::{HEADER_LEN, STACKS, START};
 use kperf_abi::word::{LEAVE, MAX_PAYLOAD, Reason, TIME, TIME_LIMIT, WIDE_TIME, Word};
 use kperf_trace::TraceContext;
@@ -17,7 +17,7 @@ pub(crate) struct Before {
 /// A lane and its state, as long as one thread works on them.
 pub(crate) struct Pen<'a> {
     pub(crate) lane: &'a LaneCore,
-    pub(crate) state: &'a mut State,
+    pub(crate) state: &'a mut RecorderState,
 }
 
 impl Pen<'_> {

@@ -6,7 +6,7 @@ use kperf_abi::word::Word;
 use wasmtime::{AsContextMut, Global, Val};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct RecorderState {
     /// Open frames of the running stack.
     pub(crate) depth: u32,
     /// The stack that runs.
@@ -17,15 +17,15 @@ pub(crate) struct State {
     pub(crate) instructions: Option<u64>,
 }
 
-impl State {
+impl RecorderState {
     /// The state behind a block, computed from its words: the only way when the store is gone. `None` if there is no block.
     ///
     /// `saved_depth` tells how many frames a stack had open when it last stopped running. The recorder itself uses that when
     /// it switches, so the last switch to the running stack found this depth.
-    pub(crate) fn behind(block: &[u8], saved_depth: impl Fn(u32) -> u32) -> Option<State> {
+    pub(crate) fn after(block: &[u8], saved_depth: impl Fn(u32) -> u32) -> Option<RecorderState> {
         let (header, words) = BlockHeader::split(block)?;
         let BlockHeader { depth, stack, start_ticks } = header;
-        let mut state = State { depth, stack, last: start_ticks, instructions: None };
+        let mut state = RecorderState { depth, stack, last: start_ticks, instructions: None };
         let mut words =
             words.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
         while let Some(word) = words.next() {
@@ -55,7 +55,7 @@ impl State {
 
 /// Where a recorder in a store keeps how many frames are open.
 #[derive(Clone, Copy)]
-enum Place {
+enum DepthGlobal {
     Depth(Global),
     /// In the upper half. In the lower one is where the next word goes; other recorders keep that in their memory.
     WithPosition(Global),
@@ -64,7 +64,7 @@ enum Place {
 /// The globals in which a recorder in a store keeps its state.
 #[derive(Clone, Copy)]
 pub(crate) struct StateGlobals {
-    place: Place,
+    depth_global: DepthGlobal,
     stack: Global,
     last: Global,
     /// `None`: the time comes from the host.
@@ -78,24 +78,24 @@ impl StateGlobals {
     pub(crate) fn beside<E>(
         mut global: impl FnMut(&'static str) -> Result<Global, E>,
     ) -> Result<StateGlobals, E> {
-        let place = Place::Depth(global(names::STATE_DEPTH)?);
-        StateGlobals::find(place, global)
+        let depth_global = DepthGlobal::Depth(global(names::STATE_DEPTH)?);
+        StateGlobals::find(depth_global, global)
     }
 
     /// Finds those of a recorder inside a module.
     pub(crate) fn inside<E>(
         mut global: impl FnMut(&'static str) -> Result<Global, E>,
     ) -> Result<StateGlobals, E> {
-        let place = Place::WithPosition(global(names::STATE_HEAD)?);
-        StateGlobals::find(place, global)
+        let depth_global = DepthGlobal::WithPosition(global(names::STATE_HEAD)?);
+        StateGlobals::find(depth_global, global)
     }
 
     fn find<E>(
-        place: Place,
+        depth_global: DepthGlobal,
         mut global: impl FnMut(&'static str) -> Result<Global, E>,
     ) -> Result<StateGlobals, E> {
         Ok(StateGlobals {
-            place,
+            depth_global,
             stack: global(names::STATE_STACK)?,
             last: global(names::STATE_LAST)?,
             instructions: None,
@@ -115,25 +115,25 @@ impl StateGlobals {
 
     /// Where the next word goes, if a global says that.
     pub(crate) fn position(&self, store: impl AsContextMut) -> Option<u32> {
-        match &self.place {
-            Place::Depth(_) => None,
-            Place::WithPosition(global) => Some(bits(global, store) as u32),
+        match &self.depth_global {
+            DepthGlobal::Depth(_) => None,
+            DepthGlobal::WithPosition(global) => Some(bits(global, store) as u32),
         }
     }
 
     /// Says where the next word goes, if a global says that.
     pub(crate) fn set_position(&self, mut store: impl AsContextMut, position: u32) {
-        if let Place::WithPosition(global) = &self.place {
+        if let DepthGlobal::WithPosition(global) = &self.depth_global {
             let depth = bits(global, &mut store) >> 32 << 32;
             set(global, &mut store, Val::I64((depth | u64::from(position)) as i64));
         }
     }
 
-    pub(crate) fn get(&self, mut store: impl AsContextMut) -> State {
-        State {
-            depth: match &self.place {
-                Place::Depth(global) => global.get(&mut store).i32().unwrap_or_default() as u32,
-                Place::WithPosition(global) => (bits(global, &mut store) >> 32) as u32,
+    pub(crate) fn get(&self, mut store: impl AsContextMut) -> RecorderState {
+        RecorderState {
+            depth: match &self.depth_global {
+                DepthGlobal::Depth(global) => global.get(&mut store).i32().unwrap_or_default() as u32,
+                DepthGlobal::WithPosition(global) => (bits(global, &mut store) >> 32) as u32,
             },
             stack: self.stack.get(&mut store).i32().unwrap_or_default() as u32,
             last: self.last.get(&mut store).i64().unwrap_or_default() as u64,
@@ -143,10 +143,10 @@ impl StateGlobals {
         }
     }
 
-    pub(crate) fn set(&self, mut store: impl AsContextMut, state: State) {
-        match &self.place {
-            Place::Depth(global) => set(global, &mut store, Val::I32(state.depth as i32)),
-            Place::WithPosition(global) => {
+    pub(crate) fn set(&self, mut store: impl AsContextMut, state: RecorderState) {
+        match &self.depth_global {
+            DepthGlobal::Depth(global) => set(global, &mut store, Val::I32(state.depth as i32)),
+            DepthGlobal::WithPosition(global) => {
                 let position = u64::from(bits(global, &mut store) as u32);
                 set(global, &mut store, Val::I64((u64::from(state.depth) << 32 | position) as i64));
             }
@@ -177,36 +177,42 @@ mod tests {
     use super::*;
     use kperf_abi::word::Reason;
 
-    fn read(words: &[u32]) -> Option<State> {
+    fn read(words: &[u32]) -> Option<RecorderState> {
         let mut block = BlockHeader { stack: 0, depth: 2, start_ticks: 100 }.to_bytes().to_vec();
         block.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-        State::behind(&block, |stack| stack * 10)
+        RecorderState::after(&block, |stack| stack * 10)
     }
 
     #[test]
     fn the_depth_follows_the_words() {
         let tail = read(&[Word::Time(5).encode(), 17, 17, 17, Word::Leave.encode()]);
-        assert_eq!(tail, Some(State { last: 105, depth: 4, ..State::default() }));
+        assert_eq!(tail, Some(RecorderState { last: 105, depth: 4, ..RecorderState::default() }));
         let unwind = Word::Unwind { depth: 1, reason: Reason::Trap }.encode();
-        assert_eq!(read(&[17, unwind, 17]), Some(State { last: 100, depth: 2, ..State::default() }));
+        assert_eq!(
+            read(&[17, unwind, 17]),
+            Some(RecorderState { last: 100, depth: 2, ..RecorderState::default() })
+        );
         assert_eq!(
             read(&[Word::WideTime.encode(), 1, 1]),
-            Some(State { last: 101 + (1 << 32), depth: 2, ..State::default() })
+            Some(RecorderState { last: 101 + (1 << 32), depth: 2, ..RecorderState::default() })
         );
     }
 
     #[test]
     fn a_switch_goes_by_the_saved_depth() {
         let switches = [17, Word::Switch(3).encode(), 17, 17];
-        assert_eq!(read(&switches), Some(State { last: 100, stack: 3, depth: 32, instructions: None }));
+        assert_eq!(
+            read(&switches),
+            Some(RecorderState { last: 100, stack: 3, depth: 32, instructions: None })
+        );
     }
 
     #[test]
     fn no_block_has_no_tail() {
-        assert_eq!(State::behind(&[0; 15], |_| 0), None);
+        assert_eq!(RecorderState::after(&[0; 15], |_| 0), None);
         assert_eq!(
             read(&[Word::WideTime.encode(), 1]),
-            Some(State { last: 100, depth: 2, ..State::default() })
+            Some(RecorderState { last: 100, depth: 2, ..RecorderState::default() })
         );
     }
 }

@@ -4,7 +4,7 @@ use crate::lanes::core::LaneCore;
 use crate::lanes::lane::{Abandon, close_abandoned, watched};
 use crate::lanes::reason::reason_of;
 use crate::lanes::record::{Before, Pen};
-use crate::lanes::state::State;
+use crate::lanes::state::RecorderState;
 use crate::recording::Recording;
 use crate::recording::answered::Answered;
 use kperf_abi::word::Reason;
@@ -23,7 +23,7 @@ pub struct HostLane {
     open: Option<Arc<LaneCore>>,
     /// The open lane, while it doesn't.
     resting: Option<Arc<LaneCore>>,
-    state: State,
+    state: RecorderState,
     /// What the embedder has chosen.
     choice: Option<bool>,
     /// Whether the calls' parent is sampled, if they have one.
@@ -41,7 +41,7 @@ impl HostLane {
             recording: recording.clone(),
             open: None,
             resting: None,
-            state: State::default(),
+            state: RecorderState::default(),
             choice: None,
             sampled: None,
             parent: None,

@@ -20,24 +20,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use wasmtime::{AsContextMut, Caller, Engine, Extern, Func, Global, Linker, Module, SharedMemory, Val};
 
-/// The lanes of a store whose modules have their recorder inside (`rewrite --probe inline`, `--record profile`). Each
+/// The lanes of a store whose modules have their recorder inside. Each
 /// instance is a lane, from its first event on. [`Recorder::link_inlined`](crate::Recorder::link_inlined) makes one.
 ///
 /// It is cheap to clone. Every method wants the store that it was linked in, or a `Caller` of it.
 #[derive(Clone)]
 pub struct Inlined {
-    shared: Arc<Shared>,
+    shared: Arc<StoreInstances>,
 }
 
-struct Shared {
+struct StoreInstances {
     recording: Arc<Recording>,
-    state: Mutex<State>,
+    instances: Mutex<Instances>,
     calls: Arc<HostCalls>,
     /// Whether any of them was asynchronous.
     is_async: AtomicBool,
 }
 
-struct State {
+struct Instances {
     /// In the order of their first events; it only grows.
     lanes: Vec<Lane>,
     /// The instances that make a profile.
@@ -77,18 +77,18 @@ pub fn is_inlined(module: &Module) -> bool {
     module.imports().any(|import| is_ours(import.module(), import.name()))
 }
 
-/// Whether a module counts the instructions that it executes (`rewrite --clock instructions`). Such a module needs
+/// Whether a module counts the instructions that it executes. Such a module needs
 /// [`ClockChoice::Instructions`](crate::ClockChoice::Instructions).
 pub fn counts_instructions(module: &Module) -> bool {
     is_inlined(module) && module.get_export(&exported(names::STATE_INSTRUCTIONS)).is_some()
 }
 
-/// Whether a module has a recorder inside that makes a profile (`rewrite --record profile`).
+/// Whether a module has a recorder inside that makes a profile.
 pub fn is_profile(module: &Module) -> bool {
     is_inlined(module) && module.get_export(&exported(names::STATE_FUNCTIONS)).is_some()
 }
 
-/// Whether a module has a recorder inside that counts calls and keeps no stack (`rewrite --record profile --stack native`).
+/// Whether a module has a recorder inside that counts calls and keeps no stack.
 /// Such a module needs [`Recorder::native_code`](crate::Recorder::native_code).
 pub fn is_native(module: &Module) -> bool {
     is_profile(module) && module.get_export(&exported(names::STATE_TOP)).is_none()
@@ -111,10 +111,10 @@ impl Inlined {
         if recording.is_finished() {
             return Err(ErrorKind::Finished.into());
         }
-        let state = Mutex::new(State { lanes: Vec::new(), profiles: Vec::new(), on: true });
-        let shared = Arc::new(Shared {
+        let instances = Mutex::new(Instances { lanes: Vec::new(), profiles: Vec::new(), on: true });
+        let shared = Arc::new(StoreInstances {
             recording: recording.clone(),
-            state,
+            instances,
             calls: Arc::default(),
             is_async: AtomicBool::new(false),
         });
@@ -182,77 +182,77 @@ impl Inlined {
 
     /// The lanes so far, in the order of their first events; without those that make a profile.
     pub fn lanes(&self) -> Vec<Lane> {
-        self.shared.state().lanes.clone()
+        self.shared.instances().lanes.clone()
     }
 
     /// How many instances so far make a profile.
     pub fn profiles(&self) -> usize {
-        self.shared.state().profiles.len()
+        self.shared.instances().profiles.len()
     }
 
     /// Hands what is recorded so far to the writer. Only needed for a block that isn't full: full ones go by themselves.
     pub fn flush(&self, mut store: impl AsContextMut) {
-        let state = self.shared.state();
-        state.lanes.iter().for_each(|lane| lane.flush(&mut store));
-        state.profiles.iter().for_each(|profile| profile.profiled.flush());
+        let instances = self.shared.instances();
+        instances.lanes.iter().for_each(|lane| lane.flush(&mut store));
+        instances.profiles.iter().for_each(|profile| profile.profiled.flush());
     }
 
     /// Switches the probes off or on again. Switching off closes open frames as unfinished. While the probes are off, nothing is
     /// recorded, and an event costs a few instructions.
     pub fn set_recording(&self, mut store: impl AsContextMut, on: bool) {
-        let mut state = self.shared.state();
-        if std::mem::replace(&mut state.on, on) == on {
+        let mut instances = self.shared.instances();
+        if std::mem::replace(&mut instances.on, on) == on {
             return;
         }
-        for lane in &state.lanes {
+        for lane in &instances.lanes {
             if !on {
                 lane.close(&mut store, Reason::Unfinished, 0);
             }
             self.shared.recording.set_clock(&lane.core, on);
         }
-        state.profiles.iter().for_each(|profile| profile.profiled.set_on(on));
+        instances.profiles.iter().for_each(|profile| profile.profiled.set_on(on));
     }
 
     fn begin(&self, mut store: impl AsContextMut) -> Abandon<'_> {
-        let state = self.shared.state();
-        let befores = state.lanes.iter().map(|lane| lane.before(&mut store)).collect();
-        let tops = state.profiles.iter().map(|profile| profile.begin(&mut store)).collect();
+        let instances = self.shared.instances();
+        let befores = instances.lanes.iter().map(|lane| lane.before(&mut store)).collect();
+        let tops = instances.profiles.iter().map(|profile| profile.begin(&mut store)).collect();
         self.shared.calls.begin();
-        if state.profiles.iter().filter(|profile| profile.profiled.wake()).count() > 0 {
+        if instances.profiles.iter().filter(|profile| profile.profiled.wake()).count() > 0 {
             self.shared.recording.sampler.wake();
         }
-        drop(state);
+        drop(instances);
         Abandon { shared: &self.shared, befores, tops, settled: false }
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+impl StoreInstances {
+    fn instances(&self) -> MutexGuard<'_, Instances> {
+        self.instances.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The store is called asynchronously.
     fn set_async(&self) {
         if !self.is_async.swap(true, Ordering::Relaxed) {
-            let state = self.state();
-            state.lanes.iter().for_each(|lane| lane.core.set_async());
-            state.profiles.iter().for_each(|profile| profile.profiled.core.set_async());
+            let instances = self.instances();
+            instances.lanes.iter().for_each(|lane| lane.core.set_async());
+            instances.profiles.iter().for_each(|profile| profile.profiled.core.set_async());
         }
     }
 
     /// An asynchronous call begins to wait, or goes on.
     fn wait(&self, waits: bool) {
-        let state = self.state();
-        for lane in &state.lanes {
+        let instances = self.instances();
+        for lane in &instances.lanes {
             if waits { lane.core.suspend() } else { lane.core.resume() }
         }
-        for Profile { profiled, .. } in &state.profiles {
+        for Profile { profiled, .. } in &instances.profiles {
             if waits { profiled.suspend() } else { profiled.resume() }
         }
     }
 
     fn lane_of(&self, memory: &SharedMemory) -> Option<Lane> {
-        self.state().lanes.iter().find(|lane| lane.core.memory.is(memory)).cloned()
+        self.instances().lanes.iter().find(|lane| lane.core.memory.is(memory)).cloned()
     }
 
     /// The first event of an instance, which may come from its start section.
@@ -272,16 +272,16 @@ impl Shared {
             core.set_async();
         }
         self.recording.note(Answered::Inside);
-        let mut state = self.state();
-        self.recording.set_clock(&core, state.on);
+        let mut instances = self.instances();
+        self.recording.set_clock(&core, instances.on);
         core.check_clock_closely();
-        state.lanes.push(Lane { core: core.clone(), globals });
+        instances.lanes.push(Lane { core: core.clone(), globals });
         Ok(LaneGuard { core, recording: self.recording.clone() })
     }
 
     fn has_profile(&self, memory: &SharedMemory) -> bool {
         let address = memory.data().as_ptr().addr();
-        self.state().profiles.iter().any(|profile| profile.profiled.counts.is_at(address))
+        self.instances().profiles.iter().any(|profile| profile.profiled.counts.is_at(address))
     }
 
     /// An instance that makes a profile begins.
@@ -315,23 +315,24 @@ impl Shared {
                 (stack, Depth::Native, sampling)
             }
         };
-        let mut state = self.state();
+        let mut instances = self.instances();
         let core = recording.open_lane(LaneMemory::own(), true);
         if self.is_async.load(Ordering::Relaxed) {
             core.set_async();
         }
-        let profiled = Arc::new(Profiled::new(core, counts, stack, self.calls.clone(), sampling, state.on));
+        let profiled =
+            Arc::new(Profiled::new(core, counts, stack, self.calls.clone(), sampling, instances.on));
         let guard = ProfiledGuard { profiled: profiled.clone(), recording: recording.clone() };
         // Whatever fails, the calls are counted, and the guest runs.
         if let Err(error) = recording.sampler.add(profiled.clone()) {
             recording.outlet.note_unsampled(&error.to_string());
         }
-        if state.on
+        if instances.on
             && let Err(error) = profiled.start()
         {
             recording.outlet.note_unsampled(&no_timer(&error));
         }
-        state.profiles.push(Profile { profiled, depth });
+        instances.profiles.push(Profile { profiled, depth });
         Ok(guard)
     }
 
@@ -432,7 +433,7 @@ fn too_small() -> wasmtime::Error {
 /// Held during a call: where each lane stood before it. If it is dropped unsettled, the host panicked or dropped the
 /// call's future.
 struct Abandon<'a> {
-    shared: &'a Shared,
+    shared: &'a StoreInstances,
     befores: Vec<Before>,
     /// What instances that make a profile come back to.
     tops: Vec<u32>,
@@ -451,23 +452,23 @@ impl Abandon<'_> {
 
     fn settle<R>(mut self, mut store: impl AsContextMut, result: &wasmtime::Result<R>) {
         let reason = result.as_ref().err().map_or(Reason::Caught, reason_of);
-        let state = self.shared.state();
-        for (n, lane) in state.lanes.iter().enumerate() {
+        let instances = self.shared.instances();
+        for (n, lane) in instances.lanes.iter().enumerate() {
             lane.end(&mut store, reason, self.before(n));
         }
-        for (n, profile) in state.profiles.iter().enumerate() {
+        for (n, profile) in instances.profiles.iter().enumerate() {
             profile.end(&mut store, self.top(n, profile), result.is_err(), reason);
         }
-        drop(state);
+        drop(instances);
         self.settled = true;
     }
 
     fn abandon(&self) {
-        let state = self.shared.state();
-        for (n, lane) in state.lanes.iter().enumerate() {
+        let instances = self.shared.instances();
+        for (n, lane) in instances.lanes.iter().enumerate() {
             lane.core.abandon(self.before(n).depth);
         }
-        for (n, profile) in state.profiles.iter().enumerate() {
+        for (n, profile) in instances.profiles.iter().enumerate() {
             profile.profiled.resume();
             profile.abandon(self.top(n, profile));
         }

@@ -46,7 +46,7 @@ impl Outlet {
         let is_first = *count == 1;
         drop(unsampled);
         if is_first {
-            self.notices.tell(&Notice::CountsOnly { reason });
+            self.notices.report(&Notice::CountsOnly { reason });
         }
     }
 

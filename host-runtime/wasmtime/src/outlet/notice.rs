@@ -48,13 +48,13 @@ type Tell = dyn Fn(&Notice<'_>) + Send + Sync;
 pub(crate) struct Notices(Option<Box<Tell>>);
 
 impl Notices {
-    pub(crate) fn new(tell: impl Fn(&Notice<'_>) + Send + Sync + 'static) -> Notices {
-        Notices(Some(Box::new(tell)))
+    pub(crate) fn new(report: impl Fn(&Notice<'_>) + Send + Sync + 'static) -> Notices {
+        Notices(Some(Box::new(report)))
     }
 
-    pub(crate) fn tell(&self, notice: &Notice<'_>) {
-        if let Some(tell) = &self.0 {
-            tell(notice);
+    pub(crate) fn report(&self, notice: &Notice<'_>) {
+        if let Some(report) = &self.0 {
+            report(notice);
         }
     }
 }

@@ -10,7 +10,7 @@ use kperf_abi::word::Reason;
 #[derive(Default)]
 pub(crate) struct OpenCalls {
     calls: Vec<OpenCall>,
-    told: usize,
+    written: usize,
     /// When they were found to be gone, though whoever made the outermost of them has not said yet how it ended.
     gone: Option<u64>,
 }
@@ -56,13 +56,13 @@ impl OpenCalls {
     }
 
     /// The first `same` calls were seen twice. Writes those of them that have lasted so many ticks.
-    pub(crate) fn tell(&mut self, same: usize, now: u64, least_ticks: u64, pen: &mut Pen<'_>) {
-        while let Some(call) = self.calls.get(self.told).filter(|_| self.told < same)
+    pub(crate) fn write(&mut self, same: usize, now: u64, least_ticks: u64, pen: &mut Pen<'_>) {
+        while let Some(call) = self.calls.get(self.written).filter(|_| self.written < same)
             && let Some(func) = call.slot.func().filter(|_| call.slot.has_serial())
             && now.saturating_sub(call.start) >= least_ticks
         {
             pen.enter_at(call.start, func.0);
-            self.told += 1;
+            self.written += 1;
         }
     }
 
@@ -81,9 +81,9 @@ impl OpenCalls {
     /// Calls deeper than this have returned.
     pub(crate) fn leave(&mut self, depth: usize, now: u64, pen: &mut Pen<'_>) {
         let now = self.gone.take().unwrap_or(now);
-        while self.told > depth {
+        while self.written > depth {
             pen.leave_at(now);
-            self.told -= 1;
+            self.written -= 1;
         }
         self.calls.truncate(depth);
     }
@@ -92,9 +92,9 @@ impl OpenCalls {
     pub(crate) fn unwind(&mut self, depth: usize, now: u64, reason: Reason, pen: &mut Pen<'_>) {
         let now = self.gone.take().unwrap_or(now);
         self.calls.truncate(depth);
-        if self.told > depth {
+        if self.written > depth {
             pen.close_at(now, reason, depth as u32);
-            self.told = depth;
+            self.written = depth;
         }
     }
 

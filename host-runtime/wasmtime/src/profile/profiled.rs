@@ -10,7 +10,7 @@ use super::shadow::Shadow;
 use super::tree::SampleTree;
 use crate::lanes::core::LaneCore;
 use crate::lanes::record::Pen;
-use crate::lanes::state::State;
+use crate::lanes::state::RecorderState;
 use crate::outlet::notice::Notice;
 use crate::writer::SUSPENDED;
 #[cfg(feature = "component-model")]
@@ -56,7 +56,7 @@ struct Work {
     on: bool,
     closed: bool,
     /// Where the lane's block stands.
-    state: State,
+    state: RecorderState,
     open: OpenCalls,
     /// Since the window began.
     tree: SampleTree,
@@ -89,7 +89,7 @@ impl Profiled {
     ) -> Profiled {
         let clock = &core.outlet.clock;
         let now = clock.now();
-        let mut state = State { last: now, ..State::default() };
+        let mut state = RecorderState { last: now, ..RecorderState::default() };
         Pen { lane: &core, state: &mut state }.begin_block();
         let nanos = |time: Duration| time.as_nanos().min(u64::MAX.into()) as u64;
         let work = Work {
@@ -193,7 +193,7 @@ impl Profiled {
         let will_hear = self.is_native() && self.calls.open() > 0;
         let same = work.open.see(&work.path, middle, will_hear, &mut work.tree, &mut pen);
         if let Some(least) = self.sampling.span_min {
-            work.open.tell(same, now, clock.ticks(least), &mut pen);
+            work.open.write(same, now, clock.ticks(least), &mut pen);
         }
         let window = &mut work.window;
         window.samples += 1;
@@ -441,7 +441,7 @@ impl Profiled {
         work.open.replant(&mut work.tree);
         let outlet = &self.core.outlet;
         if outlet.queue.send_window(Box::new(window), self.core.waits()) {
-            outlet.notices.tell(&Notice::QueueFull);
+            outlet.notices.report(&Notice::QueueFull);
         }
         Pen { lane: &self.core, state: &mut work.state }.flush();
     }

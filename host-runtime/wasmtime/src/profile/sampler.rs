@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Samples the instances that make a profile. Its thread starts with the first of them.
 pub(crate) struct Sampler {
-    shared: Arc<Shared>,
+    instances: Arc<Instances>,
     period: Duration,
     /// Whether there is a thread at all: not under the test clock, whose readings are counted.
     threaded: bool,
@@ -18,12 +18,12 @@ pub(crate) struct Sampler {
 }
 
 #[derive(Default)]
-struct Shared {
+struct Instances {
     profiled: Mutex<Vec<Arc<Profiled>>>,
     stop: AtomicBool,
 }
 
-impl Shared {
+impl Instances {
     fn profiled(&self) -> MutexGuard<'_, Vec<Arc<Profiled>>> {
         self.profiled.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -31,20 +31,20 @@ impl Shared {
 
 impl Sampler {
     pub(crate) fn new(period: Duration, threaded: bool) -> Sampler {
-        Sampler { shared: Arc::default(), period, threaded, thread: Mutex::default() }
+        Sampler { instances: Arc::default(), period, threaded, thread: Mutex::default() }
     }
 
     /// Samples one more instance, from now on.
     pub(crate) fn add(&self, profiled: Arc<Profiled>) -> Result<()> {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        self.shared.profiled().push(profiled);
+        self.instances.profiled().push(profiled);
         if let Some(thread) = &*thread {
             // It rests while there is nothing to look at.
             thread.thread().unpark();
-        } else if self.threaded && !self.shared.stop.load(Ordering::Relaxed) {
-            let (shared, period) = (self.shared.clone(), self.period);
+        } else if self.threaded && !self.instances.stop.load(Ordering::Relaxed) {
+            let (instances, period) = (self.instances.clone(), self.period);
             let builder = thread::Builder::new().name("kperf-sampler".into());
-            *thread = Some(builder.spawn(move || run(&shared, period)).map_err(ErrorKind::Thread)?);
+            *thread = Some(builder.spawn(move || run(&instances, period)).map_err(ErrorKind::Thread)?);
         }
         Ok(())
     }
@@ -58,23 +58,23 @@ impl Sampler {
 
     /// Whether it already samples an instance that samples couldn't tell from this one.
     pub(crate) fn has_same(&self, target: &Target) -> bool {
-        self.shared.profiled().iter().any(|profiled| profiled.is_same(target))
+        self.instances.profiled().iter().any(|profiled| profiled.is_same(target))
     }
 
     /// Stops sampling an instance. When this returns, nobody looks at it any more.
     pub(crate) fn remove(&self, number: u32) {
-        self.shared.profiled().retain(|profiled| profiled.core.number != number);
+        self.instances.profiled().retain(|profiled| profiled.core.number != number);
     }
 
     /// Ends the thread. Answers what it looked at last.
     pub(crate) fn stop(&self) -> Vec<Arc<Profiled>> {
-        self.shared.stop.store(true, Ordering::Relaxed);
+        self.instances.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
             thread.thread().unpark();
             // It doesn't panic; if it did, the counts are still there.
             let _ = thread.join();
         }
-        self.shared.profiled().clone()
+        self.instances.profiled().clone()
     }
 }
 
@@ -92,16 +92,16 @@ const LINGERS: Duration = Duration::from_millis(10);
 
 /// Samples are due at fixed moments, so that one that comes late doesn't put off the others; those that are missed are left
 /// out, and the next stands for their time.
-fn run(shared: &Shared, period: Duration) {
+fn run(instances: &Instances, period: Duration) {
     let mut due = Instant::now() + period;
     let mut busy = due;
-    while !shared.stop.load(Ordering::Relaxed) {
+    while !instances.stop.load(Ordering::Relaxed) {
         let now = Instant::now();
         if now < due {
             thread::park_timeout(due - now);
             continue;
         }
-        let profiled = shared.profiled();
+        let profiled = instances.profiled();
         profiled.iter().for_each(|profiled| profiled.sample());
         if profiled.iter().any(|profiled| profiled.is_native()) && !is_ours() {
             profiled.iter().for_each(|profiled| profiled.give_up());

@@ -3,7 +3,7 @@
 use crate::clock::processors::processors;
 use std::time::Duration;
 
-/// How to sample modules that were rewritten to make a profile (`rewrite --record profile`); see
+/// How to sample modules that were rewritten to make a profile; see
 /// [`Builder::sampling`](crate::Builder::sampling).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {

@@ -138,8 +138,8 @@ impl Builder {
 
     /// Whom to tell at once when something goes wrong: a write fails, the queue is full. It is called by the thread that notices it,
     /// which may be a guest's. So it should only log or count.
-    pub fn on_notice(mut self, tell: impl Fn(&Notice<'_>) + Send + Sync + 'static) -> Builder {
-        self.settings.notices = Notices::new(tell);
+    pub fn on_notice(mut self, report: impl Fn(&Notice<'_>) + Send + Sync + 'static) -> Builder {
+        self.settings.notices = Notices::new(report);
         self
     }
 
@@ -150,7 +150,7 @@ impl Builder {
         self
     }
 
-    /// How to sample guests that make a profile (`rewrite --record profile`): by default every 100 us, on native stacks every
+    /// How to sample guests that make a profile: by default every 100 us, on native stacks every
     /// millisecond. The sampler's thread reads the time, whatever clock was chosen. Under the test clock it takes no samples,
     /// and calls are only counted.
     pub fn sampling(mut self, sampling: Sampling) -> Builder {

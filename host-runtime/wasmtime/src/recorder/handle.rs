@@ -94,8 +94,8 @@ impl Recorder {
         Inlined::link(&self.recording, store, linker)
     }
 
-    /// Makes known where a module's functions are. A module that counts its calls and keeps no stack (`rewrite --record profile
-    /// --stack native`) needs this before it is instantiated. `table` is its symbol table, as for
+    /// Makes known where a module's functions are. A module that counts its calls and keeps no stack (one rewritten for
+    /// native stacks) needs this before it is instantiated. `table` is its symbol table, as for
     /// [`symbols`](Recorder::symbols).
     ///
     /// Samples find the open calls on the stack of the thread that instantiated the module; `SIGPROF` interrupts that thread.

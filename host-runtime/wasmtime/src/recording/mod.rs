@@ -197,7 +197,7 @@ impl Recording {
                 "the guest counts its instructions: record it with `ClockChoice::Instructions`",
             )),
             (false, true) => Err(wasmtime::Error::msg(
-                "the guest doesn't count its instructions: rewrite the original with `--clock instructions`",
+                "the guest doesn't count its instructions: rewrite the original to count them",
             )),
             _ => Ok(()),
         }
@@ -383,8 +383,8 @@ impl Recording {
         for core in open {
             core.close(reason, || end_ticks);
         }
-        let told = self.outlet.ticker.as_ref().map(Ticker::stop).unwrap_or_default();
-        for stall in told.stalls {
+        let report = self.outlet.ticker.as_ref().map(Ticker::stop).unwrap_or_default();
+        for stall in report.stalls {
             self.outlet.queue.send(Message::Stall(stall));
         }
         // A program that is interrupted has no time for it.
@@ -393,8 +393,8 @@ impl Recording {
             outcome: outcome.into(),
             end_ticks,
             recorders,
-            ticker_stalls: told.stalled,
-            ticks: told.ticks,
+            ticker_stalls: report.stalled,
+            ticks: report.ticks,
             probe_cost,
             cpu_nanos: self.cpu_nanos(),
             preempted,
@@ -412,7 +412,7 @@ impl Recording {
 }
 
 impl Drop for Recording {
-    /// The last handle and the last lane are gone. An error of the sink has nobody left to be told to.
+    /// The last handle and the last lane are gone. An error of the sink has nobody left to be report to.
     fn drop(&mut self) {
         *self.measure.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         let _ = self.end(Reason::Unfinished, "the recorder was dropped");

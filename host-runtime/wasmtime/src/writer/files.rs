@@ -31,9 +31,9 @@ pub(crate) struct Files {
     next_try: Instant,
     /// How many files were begun.
     number: u32,
-    /// The symbol tables. Those from `told` on are not in the file yet.
+    /// The symbol tables. Those from `tables_written` on are not in the file yet.
     tables: Vec<Vec<u8>>,
-    told: usize,
+    tables_written: usize,
     /// How many functions they have.
     functions: u32,
     names_suspended: bool,
@@ -63,7 +63,7 @@ impl Files {
             next_try: now,
             number: 1,
             tables: Vec::new(),
-            told: 0,
+            tables_written: 0,
             functions: 0,
             names_suspended: false,
             before: Written::default(),
@@ -103,13 +103,13 @@ impl Files {
         &mut self,
         write: impl FnOnce(&mut TraceWriter<Output>) -> io::Result<()>,
     ) -> io::Result<()> {
-        while let Some(table) = self.tables.get(self.told) {
+        while let Some(table) = self.tables.get(self.tables_written) {
             self.trace.symbols(table)?;
-            self.told += 1;
+            self.tables_written += 1;
         }
         if self.rotation.is_none() {
             self.tables.clear();
-            self.told = 0;
+            self.tables_written = 0;
         }
         write(&mut self.trace)
     }
@@ -140,7 +140,7 @@ impl Files {
         self.begun = Instant::now();
         self.next_try = self.begun;
         self.number += 1;
-        self.told = 0;
+        self.tables_written = 0;
         ended.finish(&summary).map(drop)
     }
 

@@ -2,7 +2,7 @@
 
 use super::open_calls::OpenCalls;
 use super::output::Output;
-use crate::lanes::state::State;
+use crate::lanes::state::RecorderState;
 use crate::outlet::queue::{Block, Pause, Suspension};
 use kperf_abi::block::{BlockHeader, HEADER_LEN};
 use kperf_trace::{CallParent, TraceWriter};
@@ -15,7 +15,7 @@ pub(super) struct Lane {
     /// How many events are lost that the trace doesn't tell yet.
     lost: u64,
     /// How many it tells.
-    told: u64,
+    lost_written: u64,
     /// The parents that hold, by stack, as far as the file says them.
     parents: BTreeMap<Option<u32>, CallParent>,
     /// Those that it doesn't say yet.
@@ -49,7 +49,7 @@ impl Lane {
         self.pauses.extend(&block.pauses);
     }
 
-    /// Where instructions are the clock, each lane counts from 0. Those that have this number one after the other are told in one time.
+    /// Where instructions are the clock, each lane counts from 0. Those that have this number one after the other are lost_written in one time.
     pub(super) fn count_on(&mut self, block: &mut [u8], is_first: bool) {
         if is_first {
             self.began = self.ended;
@@ -57,7 +57,7 @@ impl Lane {
         let Some((header, _)) = BlockHeader::split(block) else { return };
         let header = BlockHeader { start_ticks: header.start_ticks.saturating_add(self.began), ..header };
         block[..HEADER_LEN].copy_from_slice(&header.to_bytes());
-        self.ended = State::behind(block, |_| 0).map_or(self.ended, |state| state.last);
+        self.ended = RecorderState::after(block, |_| 0).map_or(self.ended, |state| state.last);
     }
 
     pub(super) fn pauses(&mut self) -> &mut Vec<Pause> {
@@ -76,12 +76,12 @@ impl Lane {
         bytes: &[u8],
         between: &mut dyn FnMut(),
     ) -> io::Result<()> {
-        self.tell_parents(trace)?;
-        self.tell_lost(trace, number)?;
+        self.write_parents(trace)?;
+        self.write_lost(trace, number)?;
         if self.spans { trace.spans(number, bytes) } else { trace.block_between(number, bytes, between) }
     }
 
-    fn tell_parents(&mut self, trace: &mut TraceWriter<Output>) -> io::Result<()> {
+    fn write_parents(&mut self, trace: &mut TraceWriter<Output>) -> io::Result<()> {
         while let Some(parent) = self.owed.first() {
             trace.parent(parent)?;
             let parent = self.owed.remove(0);
@@ -100,15 +100,15 @@ impl Lane {
     }
 
     /// How many lost events the trace tells, in all files.
-    pub(super) fn told(&self) -> u64 {
-        self.told
+    pub(super) fn lost_written(&self) -> u64 {
+        self.lost_written
     }
 
     /// Tells what is lost.
-    pub(super) fn tell_lost(&mut self, trace: &mut TraceWriter<Output>, number: u32) -> io::Result<()> {
+    pub(super) fn write_lost(&mut self, trace: &mut TraceWriter<Output>, number: u32) -> io::Result<()> {
         if self.lost > 0 {
             trace.lost(number, self.lost)?;
-            self.told += std::mem::take(&mut self.lost);
+            self.lost_written += std::mem::take(&mut self.lost);
         }
         Ok(())
     }
@@ -135,7 +135,7 @@ impl Lane {
         match self.open.opening() {
             None => Ok(()),
             block => {
-                self.tell_parents(trace)?;
+                self.write_parents(trace)?;
                 self.write_calls(trace, number, block)
             }
         }

@@ -161,12 +161,12 @@ impl Writer<'_> {
             Err(error) => {
                 Progress::add(&self.outlet.progress.failed_writes, 1);
                 if !failed_before {
-                    self.outlet.notices.tell(&Notice::WriteFailed(&error));
+                    self.outlet.notices.report(&Notice::WriteFailed(&error));
                 }
                 self.failure.get_or_insert(error);
             }
             Ok(()) if failed_before => {
-                self.outlet.notices.tell(&Notice::WriteWorks { lost_events: self.lost().events });
+                self.outlet.notices.report(&Notice::WriteWorks { lost_events: self.lost().events });
             }
             Ok(()) => {}
         }
@@ -186,14 +186,14 @@ impl Writer<'_> {
     fn rotate(&mut self) {
         let begun = match self.files.begin_if_due(&self.outlet.clock) {
             None => return,
-            Some(Err(error)) => return self.outlet.notices.tell(&Notice::NextFileFailed(&error)),
+            Some(Err(error)) => return self.outlet.notices.report(&Notice::NextFileFailed(&error)),
             Some(Ok(begun)) => begun,
         };
         // What this file lacks is told in it, as far as it is known.
         self.take_lost();
         for (&number, lane) in &mut self.lanes {
             let trace = self.files.trace();
-            let written = lane.tell_lost(trace, number).and_then(|()| lane.close_calls(trace, number));
+            let written = lane.write_lost(trace, number).and_then(|()| lane.close_calls(trace, number));
             self.failure = self.failure.take().or(written.err());
         }
         let last = self.lanes.values().filter_map(Lane::last).max().unwrap_or_default();
@@ -206,8 +206,8 @@ impl Writer<'_> {
             ..Summary::default()
         };
         // A loss that a lane tells with its next block is the next file's.
-        let told = self.lanes.values().map(Lane::told).sum();
-        let lost = Lost { events: told, ..self.lost() };
+        let written = self.lanes.values().map(Lane::lost_written).sum();
+        let lost = Lost { events: written, ..self.lost() };
         let written = self.files.go_on(begun, summary, lost);
         self.judge(written);
         for (&number, lane) in &mut self.lanes {
@@ -230,21 +230,21 @@ impl Writer<'_> {
         }
     }
 
-    fn finish(mut self, told: Summary) -> Written {
+    fn finish(mut self, summary: Summary) -> Written {
         self.take_lost();
         let lanes = &mut self.lanes;
         let written = self.files.symbols_and(|trace| {
-            lanes.iter_mut().try_for_each(|(&number, lane)| lane.tell_lost(trace, number))
+            lanes.iter_mut().try_for_each(|(&number, lane)| lane.write_lost(trace, number))
         });
         self.judge(written);
         let lost = self.lost();
-        let told = Summary { notes: self.outlet.notes(), ..told };
-        let summary = self.files.complete(told, lost);
+        let summary = Summary { notes: self.outlet.notes(), ..summary };
+        let summary = self.files.complete(summary, lost);
         self.note_progress();
         let Writer { outlet, files, failure, fails, .. } = self;
         let Err(error) = files.finish(&summary) else { return (summary, failure) };
         if !fails {
-            outlet.notices.tell(&Notice::WriteFailed(&error));
+            outlet.notices.report(&Notice::WriteFailed(&error));
         }
         (summary, failure.or(Some(error)))
     }

@@ -124,9 +124,9 @@ mod tests {
         let opening = [Word::Switch(3), enter(4), enter(5), Word::Switch(0), enter(1)];
         assert_eq!(open.opening(), Some(block(BlockHeader { depth: 0, ..header }, &opening)));
         // The same again from the other file's front.
-        let mut again = OpenCalls::default();
-        again.follow(&block(BlockHeader { depth: 0, ..header }, &opening));
-        assert_eq!(again.closing(), open.closing());
+        let mut next = OpenCalls::default();
+        next.follow(&block(BlockHeader { depth: 0, ..header }, &opening));
+        assert_eq!(next.closing(), open.closing());
     }
 
     #[test]

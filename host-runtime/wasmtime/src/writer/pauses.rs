@@ -48,9 +48,9 @@ pub(super) fn put(block: &mut Vec<u8>, pauses: &mut Vec<Pause>) {
     }
     for (at, mut paused) in added.into_iter().rev() {
         while paused > 0 {
-            let told = paused.min(MAX_PAYLOAD.into());
-            block.splice(at..at, Word::Pause(told as u32).encode().to_le_bytes());
-            paused -= told;
+            let part = paused.min(MAX_PAYLOAD.into());
+            block.splice(at..at, Word::Pause(part as u32).encode().to_le_bytes());
+            paused -= part;
         }
     }
 }
@@ -77,13 +77,13 @@ mod tests {
 
     #[test]
     fn a_pause_stands_behind_the_time_that_passes_it() {
-        let mut told = block(&[Word::Leave, Word::Time(5), Word::Enter(1), Word::Time(95), Word::Leave]);
+        let mut bytes = block(&[Word::Leave, Word::Time(5), Word::Enter(1), Word::Time(95), Word::Leave]);
         let mut left = pauses(&[[90, 104], [110, 150], [160, 165], [190, 260]]);
-        put(&mut told, &mut left);
+        put(&mut bytes, &mut left);
         let [first, second, third, fourth] = [4, 40, 5, 10].map(Word::Pause);
         let words = [Word::Leave, Word::Time(5), first, Word::Enter(1), Word::Time(95)];
         let words = [&words[..], &[second, third, fourth, Word::Leave]].concat();
-        assert_eq!(told, block(&words));
+        assert_eq!(bytes, block(&words));
         // The rest of the last one is in a later block.
         assert_eq!(left, pauses(&[[200, 260]]));
     }
@@ -91,13 +91,13 @@ mod tests {
     #[test]
     fn a_long_pause_takes_several_words() {
         let long = u64::from(MAX_PAYLOAD) + 3;
-        let mut told = block(&[Word::WideTime]);
-        told.extend((long + 1).to_le_bytes());
-        let before = told.clone();
+        let mut bytes = block(&[Word::WideTime]);
+        bytes.extend((long + 1).to_le_bytes());
+        let before = bytes.clone();
         let mut left = pauses(&[[100, 100 + long]]);
-        put(&mut told, &mut left);
+        put(&mut bytes, &mut left);
         let words = [Word::Pause(3), Word::Pause(MAX_PAYLOAD)].map(|word| word.encode().to_le_bytes());
-        assert_eq!(told, [before, words.concat()].concat());
+        assert_eq!(bytes, [before, words.concat()].concat());
         assert!(left.is_empty());
         // Cut off.
         let mut cut = block(&[Word::WideTime, Word::Leave]);

@@ -151,7 +151,7 @@ fn symbol_tables_must_not_overlap() {
     let error = recorder.symbols(table(1, &["d"])).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "two modules use the same function ids, 0..2 and 1..2: rewrite them together or with `--id-base 2`"
+        "two modules use the same function ids, 0..2 and 1..2: rewrite them together, or give the second ids from 2"
     );
     assert_eq!(recorder.symbols([7]).unwrap_err().to_string(), "a module's symbols can't be read");
     assert_eq!(recorder.finish("completed").unwrap().probes, 3);

@@ -39,13 +39,13 @@ pub(super) struct Pace {
     /// The same while it naps.
     napping: u64,
     hope: u64,
-    state: State,
+    mode: Mode,
     /// How long the last rest was.
     rest: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum Mode {
     /// It has a processor for itself since then.
     Spins { since: u64 },
     /// It naps between its ticks until then.
@@ -58,7 +58,7 @@ impl Pace {
         // Beside a guest on the only processor it is hardly let in while a short call runs: a call's two ends must not have one tick's time.
         let is_alone = (NAP..=ClockChoice::ALONE_PERIOD).contains(&period);
         // Who can sleep for a whole period never spins.
-        let state = if period < NAP { State::Spins { since: 0 } } else { State::Naps { until: u64::MAX } };
+        let mode = if period < NAP { Mode::Spins { since: 0 } } else { Mode::Naps { until: u64::MAX } };
         Pace {
             period,
             period_ticks: ticks(period).max(1),
@@ -71,21 +71,21 @@ impl Pace {
             awake: if period <= ClockChoice::ALONE_PERIOD { ticks(AWAKE) } else { u64::MAX },
             napping: if period <= ClockChoice::ALONE_PERIOD { ticks(NAPPING) } else { u64::MAX },
             hope: ticks(HOPE),
-            state,
+            mode,
             rest: 0,
         }
     }
 
     /// Whether it is too early for the next tick, so long after the last.
     pub(super) fn is_early(&self, gap: u64) -> bool {
-        matches!(self.state, State::Spins { .. }) && gap < self.period_ticks
+        matches!(self.mode, Mode::Spins { .. }) && gap < self.period_ticks
     }
 
     /// How long a gap may be before it counts as a stall.
     pub(super) fn usual(&self) -> u64 {
-        match self.state {
-            State::Spins { .. } => self.noise,
-            State::Naps { .. } => self.nap_ticks * 3,
+        match self.mode {
+            Mode::Spins { .. } => self.noise,
+            Mode::Naps { .. } => self.nap_ticks * 3,
         }
     }
 
@@ -106,46 +106,46 @@ impl Pace {
 
     /// For how long ticks are too few to tell anything.
     pub(super) fn few_ticks(&self) -> u64 {
-        match self.state {
-            State::Spins { .. } => 0,
+        match self.mode {
+            Mode::Spins { .. } => 0,
             // Who asks for a long period wants few ticks.
-            State::Naps { .. } if self.period > ClockChoice::ALONE_PERIOD => 0,
-            State::Naps { .. } => self.nap_ticks * FEW,
+            Mode::Naps { .. } if self.period > ClockChoice::ALONE_PERIOD => 0,
+            Mode::Naps { .. } => self.nap_ticks * FEW,
         }
     }
 
     /// Takes note of a tick, so long after the last.
     pub(super) fn note(&mut self, now: u64, gap: u64) {
-        match self.state {
-            State::Spins { since } if gap >= self.scarce => {
+        match self.mode {
+            Mode::Spins { since } if gap >= self.scarce => {
                 let soon = self.rest > 0 && now.saturating_sub(since) < self.rest;
                 self.rest = if soon { (self.rest * 2).min(self.longest_rest) } else { self.first_rest };
-                self.state = State::Naps { until: now.saturating_add(self.rest) };
+                self.mode = Mode::Naps { until: now.saturating_add(self.rest) };
             }
-            State::Naps { until } if now >= until => self.state = State::Spins { since: now },
+            Mode::Naps { until } if now >= until => self.mode = Mode::Spins { since: now },
             _ => {}
         }
     }
 
     /// Whether it is time to look whether anybody wants the time, when it has ticked for so long.
     pub(super) fn may_rest(&self, awake: u64) -> bool {
-        match self.state {
-            State::Spins { .. } => awake >= self.awake,
-            State::Naps { .. } => awake >= self.napping,
+        match self.mode {
+            Mode::Spins { .. } => awake >= self.awake,
+            Mode::Naps { .. } => awake >= self.napping,
         }
     }
 
     /// For how long it spins before it sleeps.
     pub(super) fn hope(&self) -> u64 {
-        match self.state {
-            State::Spins { .. } => self.hope,
-            State::Naps { .. } => 0,
+        match self.mode {
+            Mode::Spins { .. } => self.hope,
+            Mode::Naps { .. } => 0,
         }
     }
 
     /// How long to sleep until the next tick; `None` if it is too near.
     pub(super) fn nap(&self) -> Option<Duration> {
-        matches!(self.state, State::Naps { .. }).then(|| self.period.max(NAP))
+        matches!(self.mode, Mode::Naps { .. }).then(|| self.period.max(NAP))
     }
 }
 
@@ -185,7 +185,7 @@ mod tests {
         for _ in 0..7 {
             now += 3 * MS;
             pace.note(now, MS);
-            let State::Naps { until } = pace.state else { panic!("it spins") };
+            let Mode::Naps { until } = pace.mode else { panic!("it spins") };
             rests.push((until - now) / MS);
             now = until;
             pace.note(now, 0);

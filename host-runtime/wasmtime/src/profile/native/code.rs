@@ -27,7 +27,7 @@ struct Function {
 
 /// Where an address is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct FunctionAt {
     /// The function's first address.
     pub(crate) begin: usize,
     pub(crate) id: Option<FuncId>,
@@ -75,13 +75,13 @@ impl Code {
     }
 
     /// The function at an address. Takes no lock and no memory.
-    pub(crate) fn at(&self, address: usize) -> Option<Place> {
+    pub(crate) fn at(&self, address: usize) -> Option<FunctionAt> {
         if !self.text.contains(&address) {
             return None;
         }
         let behind = self.functions.partition_point(|function| function.begin <= address);
         let function = self.functions.get(behind.checked_sub(1)?)?;
-        (address < function.end).then_some(Place { begin: function.begin, id: function.id })
+        (address < function.end).then_some(FunctionAt { begin: function.begin, id: function.id })
     }
 }
 
@@ -89,7 +89,7 @@ impl Code {
 fn ids_by_index(module: &Module, symbols: &SymbolTable) -> HashMap<u32, FuncId> {
     let functions = module.imports().filter(|import| matches!(import.ty(), ExternType::Func(_)));
     let is_ours = |import: &wasmtime::ImportType<'_>| names::is_of_probes(import.module(), import.name());
-    let (added, own): (Vec<_>, Vec<_>) = functions.partition(is_ours);
-    let imported = (added.len() + own.len()) as u32;
+    let (added, original): (Vec<_>, Vec<_>) = functions.partition(is_ours);
+    let imported = (added.len() + original.len()) as u32;
     symbols.placed(imported, added.len() as u32).map(|(index, symbol)| (index, symbol.id)).collect()
 }

@@ -4,7 +4,7 @@
 //! process's `.eh_frame` says how to unwind them; framehop reads it.
 #![allow(unsafe_code)] // What is read is the process's own code and stack, by address.
 
-use super::code::Place;
+use super::code::FunctionAt;
 use super::target::Target;
 use framehop::{
     CacheNative, ExplicitModuleSectionInfo, FrameAddress, Module, MustNotAllocateDuringUnwind,
@@ -105,7 +105,7 @@ impl Registers {
 
     /// For a function of the guest that hasn't made its frame yet, or has removed it again: how many words above the stack
     /// pointer its return address is.
-    fn frameless(&self, place: Place) -> Option<u64> {
+    fn frameless(&self, place: FunctionAt) -> Option<u64> {
         // A function begins with `push rbp`, one byte, and `mov rbp, rsp`.
         match self.pc - place.begin as u64 {
             0 => Some(0),
@@ -148,7 +148,7 @@ impl Unwinding {
             return false;
         }
         let mut any = false;
-        let mut tell = |address: u64| {
+        let mut push = |address: u64| {
             let id = target.code.at(address as usize).and_then(|place| place.id);
             let Some(count) = id.and_then(|id| target.counts.of(id)) else { return true };
             any = true;
@@ -158,7 +158,7 @@ impl Unwinding {
         if let Some(place) = target.code.at(pc as usize)
             && let Some(words) = registers.frameless(place)
         {
-            tell(pc);
+            push(pc);
             let at = sp + 8 * words;
             let Ok(return_address) = read(at) else { return any };
             (pc, sp) = (return_address, at + 8);
@@ -168,7 +168,7 @@ impl Unwinding {
         loop {
             match frames.next() {
                 // Of the first: a return address too, or an instruction's.
-                Ok(Some(frame)) if !tell(frame.address_for_lookup()) => return false,
+                Ok(Some(frame)) if !push(frame.address_for_lookup()) => return false,
                 Ok(Some(FrameAddress::InstructionPointer(_) | FrameAddress::ReturnAddress(_))) => {}
                 Ok(None) => return true,
                 // The host's outermost functions may not say how they are left; the guest's all do.

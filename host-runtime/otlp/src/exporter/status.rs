@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 /// What the threads and tasks of one sending know together.
 #[derive(Default)]
-pub(super) struct Shared {
+pub(super) struct SendingStatus {
     delivery: Mutex<Delivery>,
     /// How much of the trace was read.
     pub(super) trace_bytes: AtomicU64,
@@ -27,9 +27,9 @@ pub(super) struct Shared {
     live: Option<Ended>,
 }
 
-impl Shared {
-    pub(super) fn new(live: Option<Ended>) -> Shared {
-        Shared { live, ..Shared::default() }
+impl SendingStatus {
+    pub(super) fn new(live: Option<Ended>) -> SendingStatus {
+        SendingStatus { live, ..SendingStatus::default() }
     }
 
     /// Changes the counts.
