@@ -37,7 +37,7 @@ impl ChunkKind {
     pub const LOST: ChunkKind = ChunkKind(*b"LOST");
     /// A block of slow calls that a sampler saw, in the form of a block of events.
     pub const SPANS: ChunkKind = ChunkKind(*b"SPAN");
-    /// What a sampler counted and saw in a span of time.
+    /// A window of a profile: counts and samples of a period.
     pub const WINDOW: ChunkKind = ChunkKind(*b"PROF");
     /// The parent of the calls that the host makes into a recorder from there on.
     pub const PARENT: ChunkKind = ChunkKind(*b"PRNT");

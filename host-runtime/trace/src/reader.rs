@@ -89,7 +89,7 @@ pub enum Item<'a> {
     Events(Batch<'a>),
     /// Slow calls of one lane that a sampler saw, as events. The windows of the lane's recorder count these calls too.
     Spans(Batch<'a>),
-    /// What a sampler counted and saw in a span of time.
+    /// A window of a profile: counts and samples of a period.
     Window(&'a Window),
     /// A span of time in which the recorded times are not what they seem.
     Stall(Stall),

@@ -17,7 +17,7 @@ pub(crate) struct TickerCell {
 #[repr(C)]
 pub(crate) struct Front {
     time: AtomicU64,
-    /// 0 makes the next event look at the time. The recorder of a module sets it when it has.
+    /// 0 makes the next event load the time. A module's recorder sets it after it did.
     limit: AtomicU32,
 }
 
@@ -25,7 +25,7 @@ const _: () = assert!(offset_of!(Front, time) == CLOCK && offset_of!(Front, limi
 
 enum Owner {
     Shared(SharedMemory),
-    /// Alone in its cache line: nobody else shall pay for the renewals.
+    /// Alone in its cache line, so that writing it slows down nothing else.
     Own {
         _line: OwnLine,
     },
@@ -38,7 +38,7 @@ struct OwnLine(NonNull<Line>);
 
 impl Drop for OwnLine {
     fn drop(&mut self) {
-        // SAFETY: it was leaked in `TickerCell::new`, and nobody else has a reference any more.
+        // SAFETY: it was leaked in `TickerCell::new`, and no reference to it is left.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
@@ -52,7 +52,7 @@ unsafe impl Send for TickerCell {}
 unsafe impl Sync for TickerCell {}
 
 impl TickerCell {
-    /// In shared memory where the engine has that, else only for host functions.
+    /// In shared memory if the engine has it, otherwise only for host functions.
     pub(crate) fn new(engine: &Engine) -> TickerCell {
         match SharedMemory::new(engine, MemoryType::shared(1, 1)) {
             Ok(memory) => {
@@ -90,7 +90,7 @@ impl TickerCell {
         }
     }
 
-    /// Whether events that find 0 can ask the host: a component can't at times.
+    /// Whether events that find 0 can ask the host. A component's sometimes can't.
     pub(crate) fn can_ask(&self) -> bool {
         !matches!(self.owner, Owner::Component)
     }
@@ -101,7 +101,7 @@ impl TickerCell {
         unsafe { self.front.as_ref() }
     }
 
-    /// Makes the next event look at the time, which has just been written.
+    /// Makes the next event load the time, which has just been written.
     #[inline]
     fn show(&self) {
         self.front().limit.store(0, Ordering::Release);
@@ -113,7 +113,7 @@ impl TickerCell {
         u64::from_le(self.front().time.load(Ordering::Relaxed))
     }
 
-    /// If the time is more than `patience` ticks old, writes 0 in its place, so that events ask the host. Answers whether it did.
+    /// If the time is more than `patience` ticks old, writes 0 instead, so that events ask the host. Returns whether it did.
     pub(crate) fn doubt(&self, now: u64, patience: u64) -> bool {
         let seen = self.load();
         let is_old = seen != 0 && seen != CLOCK_OFF && now.saturating_sub(seen) > patience;

@@ -1,4 +1,4 @@
-//! For how long guests' threads were ready to run while other threads had the processors. Linux tells; other systems don't.
+//! How long guests' threads were ready to run while other threads had the processors. Only Linux reports it.
 
 use kperf_trace::Preempted;
 use std::cell::RefCell;
@@ -23,14 +23,14 @@ struct Thread {
 }
 
 thread_local! {
-    /// Those that watch this thread. They get its last figures when it ends.
+    /// The recordings that watch this thread. They get its last figures when it ends.
     static WATCHERS: RefCell<Watchers> = const { RefCell::new(Watchers(Vec::new())) };
 }
 
 struct Watchers(Vec<(Weak<Watched>, PathBuf)>);
 
 impl Watched {
-    /// The thread that calls this may run a guest from now on. It costs next to nothing from the second time on.
+    /// Watches the calling thread, which may run a guest. After the first time it costs next to nothing.
     pub(crate) fn watch(self: &Arc<Self>) {
         // A thread that is ending has no list any more.
         let _ = WATCHERS.try_with(|watchers| {
@@ -48,7 +48,7 @@ impl Watched {
         });
     }
 
-    /// The sum over all these threads; `None` if nobody knows.
+    /// The sum over all watched threads; `None` if unknown.
     pub(crate) fn total(&self) -> Option<Preempted> {
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         let parts = threads.iter().filter_map(|(path, thread)| {
@@ -80,7 +80,7 @@ impl Drop for Watchers {
     }
 }
 
-/// Where the system tells of the thread that calls this, and its figures.
+/// The calling thread's file of scheduler statistics, and its figures.
 fn this_thread() -> Option<(PathBuf, Preempted)> {
     // `PID/task/TID`.
     let path = PathBuf::from("/proc").join(std::fs::read_link("/proc/thread-self").ok()?);

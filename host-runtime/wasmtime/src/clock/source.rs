@@ -1,4 +1,4 @@
-//! The clocks that times are read from.
+//! Reads clocks: the processor's counter, the test clock, instructions.
 
 use super::processors::processors;
 use kperf_trace::{Anchor, ClockInfo, ClockKind};
@@ -13,19 +13,19 @@ pub enum ClockChoice {
     /// monotonic clock.
     #[default]
     Precise,
-    /// Every event loads the time that a thread of ours renews every so often. That is far cheaper, but times are only as
-    /// exact as the period, and the thread keeps one processor busy while guests run. Where the guest's is the only processor, the
-    /// thread sleeps between its ticks. It sleeps altogether while events are few: they read the clock then.
+    /// Every event loads the time that a thread writes once a period. That is far cheaper, but times are only as
+    /// exact as the period, and the thread keeps one processor busy while guests run. On a machine with one processor the
+    /// thread sleeps between its ticks. While events are few it sleeps altogether: they read the clock then.
     Ticker {
-        /// How often. [`ClockChoice::PERIOD`] is a good choice; below it the guest pays for every renewal. Where there is
-        /// only one processor, [`ClockChoice::ALONE_PERIOD`] replaces any shorter one.
+        /// How often. [`ClockChoice::PERIOD`] is a good choice; a shorter one slows the guest down. With one processor,
+        /// [`ClockChoice::ALONE_PERIOD`] replaces any shorter one.
         period: Duration,
     },
     /// The guest counts its own instructions: exact, and the same on every machine and in every run. The module must have been
-    /// rewritten for it, and each instance counts for itself. Of a call that traps, or that
-    /// the host abandons, what was executed since its last event may be missing.
+    /// rewritten for it, and each instance counts for itself. If a call traps or the host abandons it, the instructions since its
+    /// last event may be missing.
     Instructions,
-    /// For tests: every reading is a microsecond after the one before, the first is 1000 ns after 1970 began.
+    /// For tests: every reading is one microsecond after the previous; the first is 1000 ns after 1970 began.
     Test,
 }
 
@@ -33,7 +33,7 @@ impl ClockChoice {
     /// A ticker's usual period.
     pub const PERIOD: Duration = Duration::from_micros(2);
 
-    /// The shortest period where there is only one processor. To wake a thread takes up to 40 us of it on a virtual machine.
+    /// The shortest period with one processor. On a virtual machine it takes up to 40 us to wake a thread.
     pub const ALONE_PERIOD: Duration = Duration::from_millis(1);
 
     /// A ticker with the usual period.
@@ -41,7 +41,7 @@ impl ClockChoice {
         ClockChoice::Ticker { period: ClockChoice::PERIOD }
     }
 
-    /// This clock, with the period that a ticker has on this machine. A recorder does this by itself.
+    /// This clock, with the period of a ticker on this machine. A recorder does this by itself.
     #[must_use]
     pub fn for_this_machine(self) -> ClockChoice {
         match self {
@@ -57,7 +57,7 @@ impl ClockChoice {
 #[derive(Clone, Debug)]
 pub(crate) enum Clock {
     Counter(quanta::Clock),
-    /// Each instance has its own, which only those can read who have the store. To all others it stands still.
+    /// Each instance has its own, readable only with the store. To all others it stands still.
     Instructions,
     /// The last reading.
     Test(Arc<AtomicU64>),
@@ -84,8 +84,7 @@ impl Clock {
         }
     }
 
-    /// A reading for ourselves, to measure how long something took. `None` for the test clock, whose readings are
-    /// counted.
+    /// A reading to measure our own work. `None` for the test clock, whose readings are counted.
     pub(crate) fn stopwatch(&self) -> Option<u64> {
         match self {
             Clock::Counter(clock) => Some(clock.raw()),
@@ -110,7 +109,7 @@ impl Clock {
     }
 
     pub(crate) fn ticks_per_second(&self) -> f64 {
-        // Long enough that whole nanoseconds say the rate to nine digits.
+        // Long enough to know the rate to nine digits from whole nanoseconds.
         const LONG: u64 = 1 << 40;
         LONG as f64 * 1e9 / self.nanos(LONG) as f64
     }
@@ -156,8 +155,8 @@ impl Clock {
             Clock::Instructions => return Anchor { ticks: 0, unix_nanos: unix_nanos() },
             Clock::Test(_) => return Anchor::default(),
         };
-        // The closest of a few tries: a thread may be put aside between two readings. Nor need these be in order, where it was
-        // moved to another processor.
+        // The closest of a few tries: the thread may be suspended between two readings, or moved to another processor, whose
+        // readings may come before.
         let tries = (0..16).filter_map(|_| {
             let (before, unix_nanos, after) = (clock.raw(), unix_nanos(), clock.raw());
             let distance = after.checked_sub(before)?;

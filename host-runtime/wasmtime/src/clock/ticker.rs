@@ -1,21 +1,21 @@
-//! The thread that renews the time for recorders of the ticker's form.
+//! The thread that writes the time for recorders with a ticker.
 //!
-//! If a processor is free, the thread spins and renews the time every period. If none is free, the scheduler stops a spinning
-//! thread for milliseconds, and guests would see the same time at each event. These keep times true then:
+//! If a processor is free, the thread spins and writes the time every period. If none is free, the scheduler stops a spinning
+//! thread for milliseconds, and all events in between would get the same time. Times stay correct because:
 //!
-//! * The ticker's thread notices the gap and from there on naps between its ticks (`pace.rs`). The scheduler runs a thread that
+//! * The ticker's thread notices the gap and then naps between its ticks (`pace.rs`). The scheduler runs a thread that
 //!   sleeps most of the time as soon as it wakes. Measured beside four busy processes on two processors: half of the time
 //!   fell into gaps of 7.5 ms when the thread spun, and of 0.6 to 1.2 ms when it napped for 500 us.
 //! * Where there are two processors at most, the writer's thread renews the time between the steps of its work
 //!   ([`Ticker::also_tick`]): it has the processor that the ticker's thread would need.
 //! * Where there is one processor, it never spins: its period is long there
 //!   ([`ClockChoice::for_this_machine`](crate::ClockChoice::for_this_machine)).
-//! * The guest's thread checks the time wherever it reaches the host anyway ([`Ticker::check`]). If the time is far behind,
-//!   it writes 0 in its place: events then ask the host for the time until the next tick.
+//! * The guest's thread checks the time whenever it reaches the host anyway ([`Ticker::check`]). If the time is too old,
+//!   it writes 0 instead: events then ask the host for the time until the next tick.
 //!
-//! Nobody tells whether guests run. So the thread now and then writes 0 in place of the time, and waits for an event that asks. Where
-//! guests run, one does so within a microsecond. Else the thread sleeps until many have asked ([`Alarm`]). While a recorder in a
-//! component lives, it doesn't: where the component may not be left, events can't ask.
+//! The thread doesn't know whether guests run. So now and then it writes 0 instead of the time, and waits for an event that asks.
+//! If guests run, one asks within a microsecond. Otherwise the thread sleeps until many have asked ([`Alarm`]). It doesn't sleep
+//! while a component's recorder is open: events can't ask where calls out of the component are forbidden.
 
 mod alarm;
 mod pace;
@@ -35,14 +35,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use wasmtime::Engine;
 
-/// How many stalls are report one by one. The rest is only summed up: a machine that is busy otherwise has thousands.
+/// How many stalls are reported one by one. The rest are only summed up: a busy machine has thousands.
 const STALLS: usize = 1000;
 
-/// A thread that is woken may be put on the guest's processor, and both would want it for a millisecond. So it sleeps for so long before
-/// it spins: then it wakes where nobody else is.
+/// The kernel may wake a thread on the guest's processor, and both would compete for it for a millisecond. So the thread sleeps this
+/// long before it spins: then it wakes on a free processor.
 const BACK: Duration = Duration::from_micros(100);
 
-/// While it lives, the time in its cell is renewed.
+/// The ticker: while it lives, its thread writes the time into its cell.
 pub(crate) struct Ticker {
     shared: Arc<TickerCore>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -50,15 +50,15 @@ pub(crate) struct Ticker {
     few: bool,
 }
 
-/// What the thread and the others both have.
+/// What the ticker's thread shares with the others.
 struct TickerCore {
     clock: Clock,
-    /// The time for all recorders that have no cell of their own.
+    /// The time for all recorders without a cell.
     cell: Arc<TickerCell>,
     stop: AtomicBool,
-    /// How old the time may be, in ticks, before nobody believes it.
+    /// How old the time may be, in ticks, before events read the clock instead.
     patience: AtomicU64,
-    /// What it is while the thread spins.
+    /// The same while the thread spins.
     noise: u64,
     /// A tick's length, in ticks of the clock.
     period: u64,
@@ -76,18 +76,18 @@ struct Inner {
     /// The clocks of recorders that are inside of modules, by the numbers of their lanes.
     cells: BTreeMap<u32, TickerCell>,
     report: TickReport,
-    /// What was before is of no interest: there was nothing to record.
+    /// Gaps before this time don't count: there was nothing to record.
     since: u64,
     /// The last tick.
     last: u64,
-    /// Whether the thread sleeps, because nobody may want the time.
+    /// Whether the thread sleeps, since no event may want the time.
     rests: bool,
 }
 
-/// What became of the ticks.
+/// What the ticker reports: its ticks and stalls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TickReport {
-    /// The first times when the thread was not run.
+    /// The first stalls: times in which the thread did not run.
     pub(crate) stalls: Vec<Stall>,
     pub(crate) stalled: StallTotal,
     pub(crate) ticks: TickTotal,
@@ -136,7 +136,7 @@ impl Ticker {
         inner.cells.insert(lane, cell);
     }
 
-    /// No longer renews the clock of a lane: when this returns nobody writes it.
+    /// Stops writing the clock of a lane: after this returns, no thread writes it.
     pub(crate) fn remove(&self, lane: u32) {
         self.shared.inner().cells.remove(&lane);
     }
@@ -147,7 +147,7 @@ impl Ticker {
         self.doubt(cell, self.shared.patience.load(Ordering::Relaxed));
     }
 
-    /// The same where a call of the host's begins: by the time of a nap's tick its beginning would be half a nap off.
+    /// The same at the beginning of a host's call: the time of a nap's tick would be off by half a nap.
     pub(crate) fn check_closely(&self, cell: &TickerCell) {
         self.doubt(cell, self.shared.noise);
     }
@@ -166,7 +166,7 @@ impl Ticker {
         }
         let now = self.shared.clock.now();
         let mut inner = self.shared.inner();
-        // Nobody would renew it again while the thread sleeps.
+        // Nothing would renew it again while the thread sleeps.
         if !inner.rests && now.saturating_sub(inner.last) >= self.shared.period {
             let is_new = now < self.shared.new_until.load(Ordering::Relaxed);
             self.shared.tick(&mut inner, now, self.shared.patience.load(Ordering::Relaxed), is_new);
@@ -195,7 +195,7 @@ impl Ticker {
         self.shared.inner().report.ticks
     }
 
-    /// Ends the thread; the time stands still from here on. Answers what became of the ticks.
+    /// Ends the thread; the time stands still after this. Returns the ticks and stalls.
     pub(crate) fn stop(&self) -> TickReport {
         self.shared.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -233,7 +233,7 @@ impl TickerCore {
         })
     }
 
-    /// Notes a tick, and tells the time. A guest that has just begun may see too few ticks (`is_new`): then it reads the clock itself.
+    /// Notes a tick and publishes the time. A guest that has just begun may see too few ticks (`is_new`): it reads the clock itself.
     fn tick(&self, inner: &mut Inner, now: u64, usual: u64, is_new: bool) {
         let doubted = self.doubted.load(Ordering::Relaxed);
         let last = std::mem::replace(&mut inner.last, now);
@@ -250,7 +250,7 @@ impl TickerCore {
         inner.cells.values().for_each(|cell| cell.store(time));
     }
 
-    /// Sleeps until events ask for the time, if all can. Answers the time then. What lies between counts nowhere: events had exact
+    /// Sleeps until events ask for the time, if all of them can ask. Returns the time then. The sleep is not a gap: events had exact
     /// times.
     fn rest(&self, pace: &Pace) -> u64 {
         let mut inner = self.inner();
@@ -275,8 +275,8 @@ impl TickerCore {
         self.resume(|gap| gap)
     }
 
-    /// Ticks, and answers the time. What `coarse` makes of the nanoseconds since the last tick counts as the gap before it. A recording
-    /// may have no other tick: that says that events read the clock.
+    /// Ticks, and returns the time. `coarse` turns the nanoseconds since the last tick into the gap that counts. A recording
+    /// may have no other tick: then events read the clock.
     fn resume(&self, coarse: impl Fn(u64) -> u64) -> u64 {
         let mut inner = self.inner();
         let now = self.clock.now();
@@ -294,8 +294,7 @@ impl TickerCore {
 }
 
 impl Inner {
-    /// Notes that no tick came between two moments, and that events had a clock of their own from `doubted` on. A gap of more
-    /// than `usual` ticks is a stall.
+    /// Notes a gap between two ticks. Events read the clock themselves after `doubted`. A gap of more than `usual` ticks is a stall.
     fn note(&mut self, clock: &Clock, [last, doubted, now]: [u64; 3], usual: u64) {
         let from = last.max(self.since);
         let until = if doubted >= last { doubted.min(now) } else { now };

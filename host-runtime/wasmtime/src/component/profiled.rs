@@ -48,7 +48,7 @@ impl StoreLanes {
         let parent = inner.parent.as_ref().map(SpanLink::from);
         let profiled =
             Arc::new(Profiled::new(core, counts, stack, self.calls.clone(), sampling, true).below(parent));
-        // Whatever fails, the calls are counted, and the guest runs.
+        // Even if this fails, the calls are counted and the guest runs.
         if let Err(error) = recording.sampler.add(profiled.clone()) {
             recording.outlet.note_unsampled(&error.to_string());
         }

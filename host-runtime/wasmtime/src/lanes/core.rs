@@ -1,4 +1,4 @@
-//! A lane, apart from who writes it: its memory, and the gate through which blocks leave it.
+//! A lane's core, shared by all kinds of recorders: its memory, and the gate through which blocks leave it.
 
 use super::fiber;
 use super::hold;
@@ -25,7 +25,7 @@ pub(crate) const LAST_START: u32 = (START + CAPACITY - 28) as u32;
 ///
 /// Blocks leave by [`hand_over`](LaneCore::hand_over), called by the recorder's own thread, or by
 /// [`close`](LaneCore::close), called once by any thread. Both hold the gate while they read, and both leave the position
-/// at the front of an empty block: so no event leaves twice, and nobody writes what is being read.
+/// at the start of an empty block: so no event leaves twice, and no word is written while it is read.
 pub(crate) struct LaneCore {
     pub(crate) outlet: Arc<Outlet>,
     /// The recorder's number in the trace.
@@ -33,42 +33,42 @@ pub(crate) struct LaneCore {
     pub(crate) memory: LaneMemory,
     /// The time as the recorder sees it, unless it reads the recording's clock.
     pub(crate) ticker: Option<Arc<TickerCell>>,
-    /// Whether its blocks tell slow calls that samples saw, rather than all calls.
+    /// Whether its blocks have slow calls that samples saw, rather than all calls.
     spans: bool,
     gate: Mutex<Gate>,
-    /// When the lane ended that had the number before, in ticks: this one's times are no earlier.
+    /// The end of the previous lane with this number, in ticks: this lane's times are no earlier.
     begins: AtomicU64,
     /// Whether the store was ever called asynchronously.
     is_async: AtomicBool,
-    /// Since when the host's call waits; 0 if it doesn't.
+    /// When the host's call began to wait; 0 if it doesn't.
     suspended_at: AtomicU64,
     abandoned: Abandoned,
 }
 
 #[derive(Default)]
 struct Gate {
-    /// Whether the lane is closed. What the recorder writes then is not kept.
+    /// Whether the lane is closed. Later words of the recorder are not kept.
     closed: bool,
-    /// The recorder's state behind the block that it handed over last. It holds until the recorder begins another block.
+    /// The recorder's state after the block that it handed over last. Valid until the recorder begins another block.
     last: RecorderState,
     /// Whether a block has reached the queue.
     sent: bool,
-    /// How many events had no room there since the last block that had.
+    /// How many events had no room in the queue since the last block that had.
     lost: u64,
-    /// What goes with the next block: the parents of the host's next calls, one for each stack at most; when calls waited.
+    /// For the next block: the parents of the host's next calls, at most one for each stack; when calls waited.
     parents: Vec<CallParent>,
     suspensions: Vec<Suspension>,
     /// When its thread worked for the recorder.
     pauses: Vec<Pause>,
 }
 
-/// More suspensions, or pauses, are not kept for one block: their time falls to the guest.
+/// How many suspensions, or pauses, are kept for one block. The time of the others counts as the guest's.
 const MOST_SUSPENSIONS: usize = 1 << 14;
-/// A shorter pause is not told.
+/// A shorter pause is not recorded.
 const SHORT_PAUSE: Duration = Duration::from_micros(2);
 
-/// A call that ended without a word (its future was dropped, the host panicked): its frames are closed when the lane is
-/// next used.
+/// A call that ended without notice (its future was dropped, the host panicked): its frames are closed at the lane's next
+/// use.
 #[derive(Default)]
 struct Abandoned {
     /// One more than the depth to which frames are to be closed; 0 if there are none.
@@ -100,7 +100,7 @@ impl LaneCore {
         }
     }
 
-    /// Makes a lane that is closed, and whose memory is its own, a new lane.
+    /// Reuses a closed lane with a memory of its own as a new lane.
     pub(crate) fn renew(&mut self, number: u32, closed: bool) {
         self.number = number;
         self.memory.renew();
@@ -119,12 +119,12 @@ impl LaneCore {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on the lane belongs to a store that is called asynchronously.
+    /// Notes that the lane's store is called asynchronously.
     pub(crate) fn set_async(&self) {
         self.is_async.store(true, Ordering::Relaxed);
     }
 
-    /// Its guest calls from here. If it runs on a stack of its own, the store is called asynchronously, whoever didn't say so.
+    /// Called on the guest's stack. If that is not the thread's, the store is called asynchronously, though nothing said so.
     pub(crate) fn notice_async(&self) {
         if fiber::is_current() {
             self.set_async();
@@ -142,7 +142,7 @@ impl LaneCore {
         self.suspended_at.store(self.outlet.clock.now(), Ordering::Relaxed);
     }
 
-    /// It goes on, or is dropped.
+    /// The wait ends: the call goes on, or its future is dropped.
     pub(crate) fn resume(&self) {
         let start = self.suspended_at.swap(0, Ordering::Relaxed);
         if start != 0 {
@@ -154,12 +154,12 @@ impl LaneCore {
             if gate.suspensions.len() < MOST_SUSPENSIONS {
                 gate.suspensions.push(Suspension { start, end });
             }
-            // The guest's next event must not have a time from before. While the gate is held, the memory is there.
+            // The guest's next event must not get an earlier time. While the gate is held, the memory is there.
             self.check_clock_closely();
         }
     }
 
-    /// Makes events ask for the time themselves if the ticker's time is too old. Called by whoever is in the host anyway.
+    /// Makes events ask for the time if the ticker's time is too old. Called whenever a guest reaches the host anyway.
     pub(crate) fn check_clock(&self) {
         self.check_by(Ticker::check);
     }

@@ -1,16 +1,16 @@
-//! Whether a guest runs on a stack of its own, as asynchronous calls do.
+//! Recognizes guests on a stack of their own, as in asynchronous calls.
 #![allow(unsafe_code)] // The C library knows threads' stacks.
 
 use std::ops::Range;
 
-/// Whether the caller runs on another stack than its thread's: within an asynchronous call, so that whoever waits here holds up an
-/// executor. False where nobody knows: on other systems than Linux.
+/// Whether the caller runs on another stack than its thread's, which means within an asynchronous call: waiting here would hold up
+/// an executor. Always false on systems other than Linux, where it is unknown.
 pub(crate) fn is_current() -> bool {
     thread_local! {
         static STACK: Option<Range<usize>> = stack();
     }
     let here = 0u8;
-    // A thread that is ending has none any more.
+    // A thread that is ending has lost its value.
     let stack = STACK.try_with(Clone::clone).ok().flatten();
     stack.is_some_and(|stack| !stack.contains(&(&raw const here).addr()))
 }

@@ -1,10 +1,10 @@
-//! Times of a block that lie before a moment.
+//! Raises a block's times to a minimum.
 
 use kperf_abi::block::{BlockHeader, HEADER_LEN};
 use kperf_abi::word::{TIME, Word};
 
-/// Makes the times in a block that lie before a moment this moment: the lane that had its number before ended then by the clock, and
-/// a ticker's time is older. Moments and times are ticks.
+/// Raises all times in a block, in ticks, to at least `until`: the end of the previous lane with this number, as the clock said. A
+/// ticker's time may be older.
 pub(crate) fn until(block: &mut [u8], moment: u64) {
     let Some((header, _)) = BlockHeader::split(block) else { return };
     let mut lag = moment.saturating_sub(header.start_ticks);

@@ -11,8 +11,8 @@ use wasmtime::{AsContextMut, Result};
 
 /// A recorder module in a store. [`Recorder::link`](crate::Recorder::link) makes one.
 ///
-/// It is cheap to clone. If host functions call the guest again, keep a clone where they find it. Every method wants the store
-/// that the lane was linked in, or a `Caller` of it; for another store it panics, as wasmtime's own objects do. No method
+/// It is cheap to clone. If host functions call the guest again, keep a clone where they find it. Every method takes the store
+/// that the lane was linked in, or a `Caller` of it; with another store it panics, as wasmtime's own objects do. No method
 /// runs guest code: all work without fuel, after an epoch's end, and in asynchronous stores.
 #[derive(Clone)]
 pub struct Lane {
@@ -26,11 +26,11 @@ impl Lane {
         self.core.number
     }
 
-    /// Calls the guest by `call`. If that fails, it closes the frames that the guest opened, for the reason that [`reason_of`]
-    /// finds in the error. The next call then starts at the depth where this one did.
+    /// Calls the guest through `call`. If that fails, closes the frames that the guest opened, with the reason that [`reason_of`]
+    /// finds in the error. The next call then starts at the same depth as this one.
     ///
-    /// Without `Lane::call` nothing is lost either. But the frames of a failed call stay open until an outer frame leaves or
-    /// the recording ends, and later calls hang below them.
+    /// Calls without `Lane::call` are recorded too. But the frames of a failed call stay open until an outer frame leaves or
+    /// the recording ends, and later calls appear as their children.
     ///
     /// # Errors
     ///
@@ -48,8 +48,8 @@ impl Lane {
         result
     }
 
-    /// [`call`](Lane::call) for asynchronous calls. When the future is dropped halfway, the frames are closed for
-    /// [`Reason::Host`] at that time. While it is pending, the guest doesn't run: that time is told as a call of `[suspended]`.
+    /// [`call`](Lane::call) for asynchronous calls. If the future is dropped before it is ready, the frames are closed with
+    /// [`Reason::Host`] at that time. The time in which it is pending becomes a call of `[suspended]`.
     ///
     /// # Errors
     ///
@@ -84,17 +84,17 @@ impl Lane {
         self.act(store, |pen| pen.mark(value));
     }
 
-    /// From here on the events belong to another of the lane's stacks, a fiber's for instance. There are 768, from 0,
-    /// which runs first; beyond that nothing happens.
+    /// Switches to another of the lane's stacks, a fiber's for instance: later events belong to it. There are 768 stacks, from 0,
+    /// which runs first; a higher number has no effect.
     pub fn switch(&self, store: impl AsContextMut, stack: u32) {
         self.act(store, |pen| pen.switch(stack));
     }
 
-    /// Sets the parent of the host's next calls into the running stack: a span of the host, say, or the request that it
-    /// serves. Exports to OpenTelemetry use it. It holds until the next `set_parent`. `None` goes back to the parent of the
-    /// recording, if that has one ([`Builder::parent`](crate::Builder::parent)). Calls that are open keep their parent.
+    /// Sets the parent of the host's next calls into the running stack: for example a span of the host, or the request that it
+    /// serves. Exports to OpenTelemetry use it. It is valid until the next `set_parent`. `None` restores the parent of the
+    /// recording, if there is one ([`Builder::parent`](crate::Builder::parent)). Open calls keep their parent.
     ///
-    /// This ends the block of events, so it takes a microsecond or two.
+    /// It hands the current block over, which takes a microsecond or two.
     ///
     /// ```
     /// # use kperf_wasmtime::{Lane, TraceContext};
@@ -109,7 +109,7 @@ impl Lane {
         self.act(store, |pen| pen.set_parent(context));
     }
 
-    /// Hands what is recorded so far to the writer. Only needed for a block that isn't full: full ones go by themselves.
+    /// Hands the current block to the writer before it is full. Full blocks are handed over automatically.
     pub fn flush(&self, store: impl AsContextMut) {
         self.act(store, |pen| pen.flush());
     }
@@ -120,7 +120,7 @@ impl Lane {
     }
 
     fn settle<R>(&self, store: impl AsContextMut, before: Before, result: &Result<R>) {
-        // A guest that returned has left its frames, unless somebody unwound them and didn't say so.
+        // A guest that returned has left its frames, unless other code unwound them without notice.
         self.end(store, result.as_ref().err().map_or(Reason::Caught, reason_of), before);
     }
 
@@ -134,7 +134,7 @@ impl Lane {
         let mut store = store.as_context_mut();
         let before = self.globals.get(&mut store);
         match self.globals.position(&mut store) {
-            // Something ended its first event before it had begun a block.
+            // Its first event was cut off before it had begun a block.
             Some(0) => self.core.memory.clear_below(0),
             Some(position) => self.core.memory.set_position(position),
             None => {}
@@ -152,14 +152,14 @@ impl Lane {
     }
 }
 
-/// Closes the frames of a call that ended without telling us: its future was dropped, or the host panicked.
+/// Closes the frames of a call that ended without notice: its future was dropped, or the host panicked.
 pub(crate) fn close_abandoned(pen: &mut Pen<'_>) {
     if let Some((depth, ticks)) = pen.lane.take_abandoned() {
         pen.close_at(ticks, Reason::Host, depth);
     }
 }
 
-/// Awaits a call, and says `true` when it begins to wait and `false` before it goes on.
+/// Awaits a call, and calls `waits(true)` when it begins to wait and `waits(false)` before it goes on.
 pub(crate) async fn watched<R>(call: impl Future<Output = R>, wait: impl Fn(bool)) -> R {
     let mut call = std::pin::pin!(call);
     let mut waits = false;

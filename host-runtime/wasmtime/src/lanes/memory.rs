@@ -1,10 +1,10 @@
-//! A lane's memory: what the recorder writes and any thread may read. `kperf_abi::block` says what lies where.
+//! A lane's memory: the recorder writes it, any thread may read it. `kperf_abi::block` defines its layout.
 //!
-//! The recorder is compiled WebAssembly (in a [`SharedMemory`]) or Rust (in a memory of our own). It writes words first
-//! and the position behind them last; what lies below the position is not touched again until the position is reset,
-//! and that happens only while the lane's gate is held or by the recorder's own thread right after (see `core.rs`).
-//! A recorder inside a module keeps its position to itself. Its block is full of marks when it begins, so that the first
-//! one is behind its last word at any time: no reader depends on two words being seen at once.
+//! * The recorder is compiled WebAssembly (in a [`SharedMemory`]) or Rust (in a memory of our own). It writes words first
+//!   and then the position after them. Words below the position stay until the position is reset, which happens only while the
+//!   lane's gate is held, or by the recorder's own thread right after (see `core.rs`).
+//! * A recorder inside a module keeps its position to itself. Its block is full of marks when it begins, so the first
+//!   mark always follows its last word: no reader depends on two words being seen at once.
 #![allow(unsafe_code)] // A SharedMemory has no other access than by pointer.
 
 use crate::clock::cell::TickerCell;
@@ -20,11 +20,11 @@ const _: () = assert!(LEN.is_power_of_two() && LEN * 4 == START + CAPACITY);
 
 /// Address of the first word of a block.
 const FIRST: usize = START + HEADER_LEN;
-/// Address of the last word of a block's header, the upper half of its time. It is written behind the rest.
+/// Address of the last word of a block's header, the upper half of its time. It is written after the rest.
 const HEADER_END: u32 = FIRST as u32 - 4;
-/// Address behind the last word of a block.
+/// Address after the last word of a block.
 const BLOCK_END: u32 = (START + CAPACITY) as u32;
-/// What no clock reaches.
+/// A time that no clock reaches.
 const UNBEGUN: u32 = u32::MAX;
 /// Address of the table of depths of the stacks that don't run.
 const DEPTHS: usize = 1024;
@@ -33,11 +33,11 @@ pub(crate) struct LaneMemory {
     words: NonNull<[AtomicU32; LEN]>,
     owner: Owner,
     end: End,
-    /// Stacks from this one on have never run, as far as the host knows.
+    /// No stack from this number on has run, as far as the host knows.
     stacks: AtomicU32,
 }
 
-/// What `words` points into, and what keeps it there.
+/// The owner of the memory that `words` points into.
 enum Owner {
     Shared(SharedMemory),
     Own {
@@ -52,7 +52,7 @@ struct OwnWords(NonNull<[AtomicU32; LEN]>);
 
 impl OwnWords {
     fn new() -> OwnWords {
-        // The allocator has zeros at hand, which nobody has to write.
+        // The allocator has zeroed pages.
         let words: Box<[u32]> = vec![0; LEN].into_boxed_slice();
         OwnWords(NonNull::from(Box::leak(words)).cast())
     }
@@ -60,25 +60,25 @@ impl OwnWords {
 
 impl Drop for OwnWords {
     fn drop(&mut self) {
-        // SAFETY: it was leaked in `new`; an AtomicU32 lies in memory as a u32 does. Nobody else has a reference any more.
+        // SAFETY: it was leaked in `new`; an AtomicU32 has the layout of a u32. No other reference is left.
         drop(unsafe { Box::from_raw(self.0.as_ptr().cast::<[u32; LEN]>()) });
     }
 }
 
-/// What tells where the words of a block end.
+/// How the end of a block's words is found.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     /// The position in the memory.
     Position,
-    /// The marks behind them.
+    /// The marks after them.
     Marks,
-    /// Whichever comes first. Processors other than x86 may show another thread the position before the words below it, which
-    /// compiled WebAssembly writes without order.
+    /// Whichever comes first. On processors other than x86 another thread may see the position before the words below it, as
+    /// compiled WebAssembly writes them without order.
     Both,
 }
 
 impl End {
-    /// Of a recorder module's memory.
+    /// For a recorder module's memory.
     const OF_MODULE: End = if cfg!(target_arch = "x86_64") { End::Position } else { End::Both };
 }
 
@@ -120,8 +120,8 @@ impl LaneMemory {
     ///
     /// # Safety
     ///
-    /// `MEMORY_PAGES` pages lie at the address, and stay there until the lane is closed and retired. Until then only the recorder
-    /// writes to them, besides us.
+    /// `MEMORY_PAGES` pages are at the address, and stay until the lane is closed and retired. Until then only the recorder
+    /// and we write to them.
     pub(crate) unsafe fn of_component(address: NonNull<u8>) -> LaneMemory {
         let memory = LaneMemory {
             words: address.cast(),
@@ -154,12 +154,12 @@ impl LaneMemory {
         self.end == End::Marks
     }
 
-    /// Whether it is this very memory.
+    /// Whether it is the same memory.
     pub(crate) fn is(&self, memory: &SharedMemory) -> bool {
         std::ptr::eq(self.words.as_ptr().cast(), memory.data().as_ptr())
     }
 
-    /// How many events the recorder of a component has lost and not yet told.
+    /// Events that the recorder of a component has lost and not yet reported.
     pub(crate) fn lost(&self) -> u64 {
         let [low, high] = [LOST, LOST + 4].map(|address| u64::from(self.load(address as u32)));
         low | high << 32
@@ -183,7 +183,7 @@ impl LaneMemory {
         memory
     }
 
-    /// Makes a memory of our own as good as new for another recorder.
+    /// Clears a memory of our own for another recorder.
     pub(crate) fn renew(&self) {
         for stack in 0..self.stacks.swap(0, Ordering::Relaxed) {
             self.store(DEPTHS as u32 + stack * 4, 0);
@@ -219,8 +219,8 @@ impl LaneMemory {
         u32::from_le(self.word(address).load(Ordering::Relaxed))
     }
 
-    /// Writes a word of the block, which counts from the next [`set_position`](LaneMemory::set_position) on; where the end
-    /// is marked, from now on.
+    /// Writes a word of the block. It counts after the next [`set_position`](LaneMemory::set_position), or at once if the end
+    /// is marked.
     #[inline]
     pub(crate) fn put(&self, address: u32, word: u32) {
         self.word(address).store(word.to_le(), Ordering::Release);
@@ -269,7 +269,7 @@ impl LaneMemory {
         self.store(HEADER_END, UNBEGUN);
     }
 
-    /// Whether the recorder has yet to begin a block.
+    /// Whether the recorder has not begun a block.
     pub(crate) fn is_unbegun(&self) -> bool {
         let is_mark = |address| u32::from_le(self.word(address).load(Ordering::Acquire)) == UNBEGUN;
         is_mark(HEADER_END)
@@ -293,7 +293,7 @@ impl LaneMemory {
         (0..stacks).map(|stack| (stack, self.saved_depth(stack))).filter(|(_, depth)| *depth > 0)
     }
 
-    /// The address behind the block's last word. Only for whoever knows that the recorder doesn't begin another block meanwhile.
+    /// The address after the block's last word. The recorder must not begin another block meanwhile.
     pub(crate) fn end(&self) -> u32 {
         let position = || u32::from_le(self.word(POSITION as u32).load(Ordering::Acquire));
         match self.end {
@@ -320,7 +320,7 @@ impl LaneMemory {
         }
     }
 
-    /// Where the words end below an address, found by the mark behind them.
+    /// The end of the words below an address, found by the mark after them.
     fn marked_end(&self, below: u32) -> u32 {
         let below = below.min(BLOCK_END);
         let mut at = FIRST as u32;
@@ -338,7 +338,7 @@ impl LaneMemory {
     fn copy(&self, start: usize, length: usize, block: &mut Vec<u8>) {
         debug_assert!(start + length <= START + CAPACITY);
         block.reserve(length);
-        // SAFETY: the source is inside the words (`copy_below` sees to it), the target was reserved. Nobody writes to the
+        // SAFETY: the source is inside the words (`copy_below` checks), the target was reserved. No thread writes to the
         // source: the recorder waits for us. Atomics would be several times as slow.
         unsafe {
             let from = self.words.as_ptr().cast::<u8>().add(start);

@@ -1,4 +1,4 @@
-//! Lanes: what one recorder writes, its memory, and what the host does to it.
+//! A lane: one recorder's memory, its blocks, and what the host does to it.
 
 pub(crate) mod core;
 pub(crate) mod fiber;

@@ -1,4 +1,4 @@
-//! The recorder in Rust: word for word what `recorder.wat` does. Host functions run it, and the host itself where it acts
+//! The recorder in Rust: does exactly what `recorder.wat` does. Host functions run it, and the host when it acts
 //! on a recorder module's lane.
 
 use super::core::{LAST_START, LaneCore};
@@ -7,14 +7,14 @@ use kperf_abi::block::{HEADER_LEN, STACKS, START};
 use kperf_abi::word::{LEAVE, MAX_PAYLOAD, Reason, TIME, TIME_LIMIT, WIDE_TIME, Word};
 use kperf_trace::TraceContext;
 
-/// Where a lane stood when the host began a call.
+/// The state of a lane at the beginning of a host's call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Before {
     pub(crate) depth: u32,
     position: u32,
 }
 
-/// A lane and its state, as long as one thread works on them.
+/// Writes events to a lane: the lane and its recorder's state, held by one thread.
 pub(crate) struct Pen<'a> {
     pub(crate) lane: &'a LaneCore,
     pub(crate) state: &'a mut RecorderState,
@@ -42,11 +42,11 @@ impl Pen<'_> {
         if ticks == 0 { self.lane.outlet.asked() } else { ticks }
     }
 
-    /// Enters a function; answers the token.
+    /// Enters a function; returns the token.
     #[inline]
     pub(crate) fn enter(&mut self, func_id: u32) -> u32 {
         if self.state.depth == 0 {
-            // Not every host says that it calls.
+            // Not every host announces its calls.
             self.lane.check_clock_closely();
         }
         self.event(func_id);
@@ -64,13 +64,13 @@ impl Pen<'_> {
         self.state.depth = self.state.depth.wrapping_sub(1);
     }
 
-    /// Enters a function at a time that the host noted.
+    /// Enters a function, at a time that the host gives.
     pub(crate) fn enter_at(&mut self, ticks: u64, func_id: u32) {
         self.put(ticks, Word::Enter(func_id));
         self.state.depth = self.state.depth.wrapping_add(1);
     }
 
-    /// Leaves the innermost frame at a time that the host noted.
+    /// Leaves the innermost frame, at a time that the host gives.
     pub(crate) fn leave_at(&mut self, ticks: u64) {
         self.put(ticks, Word::Leave);
         self.state.depth = self.state.depth.saturating_sub(1);
@@ -115,7 +115,7 @@ impl Pen<'_> {
         true
     }
 
-    /// What is open above the frame with a token was unwound.
+    /// Closes the frames above the frame with this token as unwound.
     pub(crate) fn unwind(&mut self, token: u32) {
         if token != self.state.depth && token != 0 {
             self.close(Reason::Caught, token);
@@ -135,8 +135,8 @@ impl Pen<'_> {
         Before { depth: self.state.depth, position: self.lane.memory.position() }
     }
 
-    /// The host's call has ended: closes what it left open. If it left by itself, its leave may have the time of a tick long ago;
-    /// then it gets the present time.
+    /// Ends the host's call: closes the frames that it left open. If its last event is a leave, whose time may be that of an old
+    /// tick, it gets the present time.
     pub(crate) fn settle(&mut self, reason: Reason, before: Before) {
         if before.depth < self.state.depth {
             return self.close(reason, before.depth);
@@ -152,7 +152,7 @@ impl Pen<'_> {
         }
     }
 
-    /// Closes what is deeper than `depth` at a time that the host noted.
+    /// Closes the frames deeper than `depth`, at a time that the host gives.
     pub(crate) fn close_at(&mut self, ticks: u64, reason: Reason, depth: u32) {
         if depth < self.state.depth {
             self.put(ticks, Word::Unwind { depth, reason });
@@ -160,7 +160,7 @@ impl Pen<'_> {
         }
     }
 
-    /// From here on another stack of the lane runs.
+    /// Switches to another stack of the lane.
     pub(crate) fn switch(&mut self, stack: u32) {
         if stack == self.state.stack || stack >= STACKS {
             return;
@@ -176,7 +176,7 @@ impl Pen<'_> {
         self.put(self.now(), Word::Mark(value & MAX_PAYLOAD));
     }
 
-    /// Hands over what is in the block.
+    /// Hands the block over.
     pub(crate) fn flush(&mut self) {
         if self.lane.memory.position() > (START + HEADER_LEN) as u32 {
             self.lane.hand_over(self.lane.memory.position(), *self.state);
@@ -184,7 +184,7 @@ impl Pen<'_> {
         }
     }
 
-    /// Sets the parent of the host's next calls. Events from before must not stand in the same block, so it is handed over.
+    /// Sets the parent of the host's next calls. Hands the block over, since a block's events have one parent.
     pub(crate) fn set_parent(&mut self, context: Option<TraceContext>) {
         self.flush();
         self.lane.set_parent(self.state.stack, context);

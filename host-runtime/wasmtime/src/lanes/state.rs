@@ -1,4 +1,4 @@
-//! The state that a recorder keeps beside its memory.
+//! What a recorder keeps outside its memory: depth, stack, last time.
 
 use kperf_abi::block::BlockHeader;
 use kperf_abi::names;
@@ -13,15 +13,15 @@ pub(crate) struct RecorderState {
     pub(crate) stack: u32,
     /// The time of the last word, in ticks.
     pub(crate) last: u64,
-    /// The time, where instructions are the clock: how many the instance has executed.
+    /// Instructions that the instance has executed, if they are the clock.
     pub(crate) instructions: Option<u64>,
 }
 
 impl RecorderState {
-    /// The state behind a block, computed from its words: the only way when the store is gone. `None` if there is no block.
+    /// The state after a block, computed from its words: the only way when the store is gone. `None` without a block.
     ///
-    /// `saved_depth` tells how many frames a stack had open when it last stopped running. The recorder itself uses that when
-    /// it switches, so the last switch to the running stack found this depth.
+    /// `saved_depth` gives the number of open frames of a stack when it last stopped running. The recorder itself uses it when
+    /// it switches stacks.
     pub(crate) fn after(block: &[u8], saved_depth: impl Fn(u32) -> u32) -> Option<RecorderState> {
         let (header, words) = BlockHeader::split(block)?;
         let BlockHeader { depth, stack, start_ticks } = header;
@@ -53,11 +53,11 @@ impl RecorderState {
     }
 }
 
-/// Where a recorder in a store keeps how many frames are open.
+/// The global in which a recorder in a store keeps its depth.
 #[derive(Clone, Copy)]
 enum DepthGlobal {
     Depth(Global),
-    /// In the upper half. In the lower one is where the next word goes; other recorders keep that in their memory.
+    /// In the upper half; the lower half is the position of the next word, which other recorders keep in their memory.
     WithPosition(Global),
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct StateGlobals {
 }
 
 impl StateGlobals {
-    /// Finds those of a recorder beside its modules, by the names under which it exports them.
+    /// The globals of a recorder module, by their export names.
     pub(crate) fn beside<E>(
         mut global: impl FnMut(&'static str) -> Result<Global, E>,
     ) -> Result<StateGlobals, E> {
@@ -82,7 +82,7 @@ impl StateGlobals {
         StateGlobals::find(depth_global, global)
     }
 
-    /// Finds those of a recorder inside a module.
+    /// The globals of a recorder inside a module.
     pub(crate) fn inside<E>(
         mut global: impl FnMut(&'static str) -> Result<Global, E>,
     ) -> Result<StateGlobals, E> {
@@ -108,12 +108,12 @@ impl StateGlobals {
         StateGlobals { instructions, ..self }
     }
 
-    /// With the global that tells of allocators, if the recorder has it.
+    /// With the global of open allocator calls, if the recorder has it.
     pub(crate) fn recording(self, allocator: Option<Global>) -> StateGlobals {
         StateGlobals { allocator, ..self }
     }
 
-    /// Where the next word goes, if a global says that.
+    /// The position of the next word, if it is in a global.
     pub(crate) fn position(&self, store: impl AsContextMut) -> Option<u32> {
         match &self.depth_global {
             DepthGlobal::Depth(_) => None,
@@ -121,7 +121,7 @@ impl StateGlobals {
         }
     }
 
-    /// Says where the next word goes, if a global says that.
+    /// Sets the position of the next word, if it is in a global.
     pub(crate) fn set_position(&self, mut store: impl AsContextMut, position: u32) {
         if let DepthGlobal::WithPosition(global) = &self.depth_global {
             let depth = bits(global, &mut store) >> 32 << 32;

@@ -1,4 +1,4 @@
-//! What ends a lane, or a profile, when the store goes.
+//! Guards that end a lane, or a profile, when the store is dropped.
 
 use crate::lanes::core::LaneCore;
 use crate::profile::Profiled;
@@ -6,7 +6,7 @@ use crate::recording::Recording;
 use kperf_abi::word::Reason;
 use std::sync::Arc;
 
-/// Held by whatever lives exactly as long as the guest's stack: the store, or its data.
+/// Ends a lane. Held by the store or its data, which live as long as the guest's stack.
 pub(crate) struct LaneGuard {
     pub(crate) recording: Arc<Recording>,
     pub(crate) core: Arc<LaneCore>,
@@ -19,7 +19,7 @@ impl Drop for LaneGuard {
     }
 }
 
-/// Held by the store of a guest that makes a profile.
+/// Ends a profile of an instance. Held by its store.
 pub(crate) struct ProfiledGuard {
     pub(crate) recording: Arc<Recording>,
     pub(crate) profiled: Arc<Profiled>,

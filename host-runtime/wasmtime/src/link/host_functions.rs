@@ -1,4 +1,4 @@
-//! The recorder's functions for a linker, written to the lane of the store.
+//! Host functions that write to the lane of the store.
 
 use super::host_lane::FindLane;
 use super::host_lane::HostLane;
@@ -8,7 +8,7 @@ use kperf_abi::names;
 use kperf_abi::word::Reason;
 use wasmtime::{Caller, Linker};
 
-/// Defines what the recorder module exports, by the same names.
+/// Defines the functions that the recorder module exports, by the same names.
 pub(crate) fn define<T: 'static>(
     linker: &mut Linker<T>,
     lanes: impl FindLane<T> + Clone + Send + Sync + 'static,

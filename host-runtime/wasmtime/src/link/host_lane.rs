@@ -1,4 +1,4 @@
-//! The recorder as host functions: for embedders who can't give every store a module of its own.
+//! Lanes written by host functions, for embedders that can't put a recorder module into every store.
 
 use crate::lanes::core::LaneCore;
 use crate::lanes::lane::{Abandon, close_abandoned, watched};
@@ -12,11 +12,11 @@ use kperf_trace::TraceContext;
 use std::sync::Arc;
 use wasmtime::{AsContextMut, Result};
 
-/// A lane that stands in a store's data. [`Recorder::host_lane`](crate::Recorder::host_lane) makes one for each store, and
+/// A lane in a store's data. [`Recorder::host_lane`](crate::Recorder::host_lane) makes one for each store, and
 /// the functions of [`Recorder::add_to_linker`](crate::Recorder::add_to_linker) write to it.
 ///
-/// It takes its memory when it is first needed. One that records nothing costs some nanoseconds. When it is dropped, with its store,
-/// it hands over what it holds and closes the frames that are open.
+/// It takes its memory at the first event; a lane that records nothing costs some nanoseconds. When it is dropped, with its store,
+/// it hands its block over and closes the open frames.
 pub struct HostLane {
     recording: Arc<Recording>,
     /// The open lane, while it records.
@@ -24,7 +24,7 @@ pub struct HostLane {
     /// The open lane, while it doesn't.
     resting: Option<Arc<LaneCore>>,
     state: RecorderState,
-    /// What the embedder has chosen.
+    /// The embedder's choice.
     choice: Option<bool>,
     /// Whether the calls' parent is sampled, if they have one.
     sampled: Option<bool>,
@@ -32,7 +32,7 @@ pub struct HostLane {
     parent: Option<TraceContext>,
 }
 
-/// The token of a frame that isn't recorded. No frame is so deep, so it closes nothing, whatever is recorded later.
+/// The token of a frame that isn't recorded. No frame is so deep, so it never closes one.
 const NO_FRAME: u32 = u32::MAX;
 
 impl HostLane {
@@ -53,9 +53,9 @@ impl HostLane {
         self.choice.or(self.sampled).unwrap_or(true)
     }
 
-    /// Says whether to record from the host's next call on. `None`, which is how a lane begins, goes by the parent
-    /// ([`set_parent`](HostLane::set_parent)): calls of a parent that isn't sampled are not recorded, all others are. A call that is open
-    /// is told to its end, or not at all.
+    /// Sets whether to record, from the host's next call on. `None`, the initial value, follows the parent
+    /// ([`set_parent`](HostLane::set_parent)): calls of a parent that isn't sampled are not recorded, all others are. An open call
+    /// is recorded to its end, or not at all.
     ///
     /// ```
     /// # use kperf_wasmtime::{HostLane, Recorder, TraceContext};
@@ -74,7 +74,7 @@ impl HostLane {
         self.choose();
     }
 
-    /// Does what is chosen, unless a call is open.
+    /// Applies the choice, unless a call is open.
     fn choose(&mut self) {
         if self.is_recording() {
             if self.open.is_none() {
@@ -136,11 +136,11 @@ impl HostLane {
 
     #[cold]
     fn enter_first(&mut self, func_id: u32) -> u32 {
-        // While it rests with a call open, that call is not told.
+        // A call that began while it rested is not recorded.
         self.recorded().map_or(NO_FRAME, |mut pen| pen.enter(func_id))
     }
 
-    /// Calls the guest by `call`. If that fails, it closes the frames that the guest opened, for the reason that [`reason_of`]
+    /// Calls the guest through `call`. If that fails, closes the frames that the guest opened, with the reason that [`reason_of`]
     /// finds in the error. `lane` finds the lane in the store's data.
     ///
     /// # Errors
@@ -154,8 +154,8 @@ impl HostLane {
         call_in(&InData(lane), store, call)
     }
 
-    /// [`call`](HostLane::call) for asynchronous calls. When the future is dropped halfway, the frames are closed for
-    /// [`Reason::Host`] at that time. While it is pending, the guest doesn't run: that time is told as a call of `[suspended]`.
+    /// [`call`](HostLane::call) for asynchronous calls. If the future is dropped before it is ready, the frames are closed with
+    /// [`Reason::Host`] at that time. The time in which it is pending becomes a call of `[suspended]`.
     ///
     /// # Errors
     ///
@@ -168,8 +168,8 @@ impl HostLane {
         call_async_in(&InData(lane), store, call).await
     }
 
-    /// The recorder's number in the trace; `None` as long as nothing is recorded. Another lane may get the number when this one is
-    /// gone.
+    /// The recorder's number in the trace; `None` before the first event. Another lane may get the number after this one is
+    /// dropped.
     pub fn id(&self) -> Option<u32> {
         self.open.as_ref().or(self.resting.as_ref()).map(|core| core.number)
     }
@@ -193,7 +193,7 @@ impl HostLane {
         }
     }
 
-    /// From here on the events belong to another of the lane's stacks, of which there are 768.
+    /// Switches to another of the lane's 768 stacks: later events belong to it.
     pub fn switch(&mut self, stack: u32) {
         if let Some(mut pen) = self.settled_or_first() {
             pen.switch(stack);
@@ -206,7 +206,7 @@ impl HostLane {
     }
 
     /// Sets the parent of the host's next calls into the running stack: see
-    /// [`Lane::set_parent`](crate::Lane::set_parent). If it isn't sampled, these calls are not recorded, unless
+    /// [`Lane::set_parent`](crate::Lane::set_parent). Calls of a parent that isn't sampled are not recorded, unless
     /// [`set_recording`](HostLane::set_recording) says so.
     pub fn set_parent(&mut self, context: Option<TraceContext>) {
         self.sampled = context.as_ref().map(|context| context.flags & TraceContext::SAMPLED != 0);
@@ -220,7 +220,7 @@ impl HostLane {
         self.choose();
     }
 
-    /// Hands what is recorded so far to the writer. Only needed for a block that isn't full: full ones go by themselves.
+    /// Hands the current block to the writer before it is full. Full blocks are handed over automatically.
     pub fn flush(&mut self) {
         if let Some(mut pen) = self.settled() {
             pen.flush();
@@ -228,7 +228,7 @@ impl HostLane {
     }
 
     fn settle<R>(&mut self, before: Before, result: &Result<R>) {
-        // A guest that returned has left its frames, unless somebody unwound them and didn't say so.
+        // A guest that returned has left its frames, unless other code unwound them without notice.
         let reason = result.as_ref().err().map_or(Reason::Caught, reason_of);
         if let Some(mut pen) = self.settled() {
             pen.settle(reason, before);
@@ -294,7 +294,7 @@ pub(crate) trait FindLane<T> {
     fn with<R>(&self, store: impl AsContextMut<Data = T>, act: impl FnOnce(&mut HostLane) -> R) -> R;
 }
 
-/// Lanes that stand in the stores' data, where a function of the embedder's finds them.
+/// Lanes in the stores' data, found by a function of the embedder.
 #[derive(Clone, Copy)]
 pub(crate) struct InData<F>(pub(crate) F);
 

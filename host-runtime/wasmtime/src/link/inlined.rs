@@ -1,4 +1,4 @@
-//! The host's side of modules that have their recorder inside.
+//! The host's side of recorders inside modules.
 
 use super::guards::{LaneGuard, ProfiledGuard};
 use super::module::{self, failed};
@@ -20,10 +20,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use wasmtime::{AsContextMut, Caller, Engine, Extern, Func, Global, Linker, Module, SharedMemory, Val};
 
-/// The lanes of a store whose modules have their recorder inside. Each
-/// instance is a lane, from its first event on. [`Recorder::link_inlined`](crate::Recorder::link_inlined) makes one.
+/// The lanes of a store whose modules have their recorder inside. Each instance is a lane, from its first event on.
+/// [`Recorder::link_inlined`](crate::Recorder::link_inlined) makes it.
 ///
-/// It is cheap to clone. Every method wants the store that it was linked in, or a `Caller` of it.
+/// It is cheap to clone. Every method takes the store that it was linked in, or a `Caller` of it.
 #[derive(Clone)]
 pub struct Inlined {
     shared: Arc<StoreInstances>,
@@ -33,7 +33,7 @@ struct StoreInstances {
     recording: Arc<Recording>,
     instances: Mutex<Instances>,
     calls: Arc<HostCalls>,
-    /// Whether any of them was asynchronous.
+    /// Whether any of the calls was asynchronous.
     is_async: AtomicBool,
 }
 
@@ -52,20 +52,20 @@ struct Profile {
     depth: Depth,
 }
 
-/// Tells how deep an instance is in calls.
+/// The depth of an instance's open calls.
 enum Depth {
     Shadow {
         /// Address of the slot that the next call takes.
         top: Global,
-        /// The value that `top` is to get, if a call ended without telling us (its future was dropped, or the host panicked);
-        /// else 0.
+        /// The value for `top` after a call that ended without notice (its future was dropped, or the host panicked);
+        /// otherwise 0.
         abandoned: AtomicU32,
     },
-    /// Nothing tells: only the thread knows its own stack.
+    /// Unknown: only the thread knows its stack.
     Native,
 }
 
-/// What closes a lane when the store goes.
+/// Closes a lane when the store is dropped.
 enum Guard {
     Lane { _guard: LaneGuard },
     Profile { _guard: ProfiledGuard },
@@ -94,8 +94,8 @@ pub fn is_native(module: &Module) -> bool {
     is_profile(module) && module.get_export(&exported(names::STATE_TOP)).is_none()
 }
 
-/// Whether samples can find the open calls on the stacks of threads here. Modules that count calls and keep no stack need it.
-/// True on Linux on x86-64.
+/// Whether samples can find open calls on the threads' stacks, which modules without a stack of their own need. True on Linux on
+/// x86-64.
 pub const HAS_NATIVE_STACKS: bool = Native::IS_THERE;
 
 impl Inlined {
@@ -145,7 +145,7 @@ impl Inlined {
         Ok(inlined)
     }
 
-    /// Calls the guest by `call`, and if that fails closes the frames that it opened, for the reason that [`reason_of`]
+    /// Calls the guest through `call`. If that fails, closes the frames that it opened, with the reason that [`reason_of`]
     /// finds in the error. See [`Lane::call`].
     ///
     /// # Errors
@@ -162,8 +162,8 @@ impl Inlined {
         result
     }
 
-    /// [`call`](Inlined::call) for asynchronous calls. When the future is dropped halfway, the frames are closed for
-    /// [`Reason::Host`] at that time. While it is pending, the guest doesn't run: that time is told as a call of `[suspended]`.
+    /// [`call`](Inlined::call) for asynchronous calls. If the future is dropped before it is ready, the frames are closed with
+    /// [`Reason::Host`] at that time. The time in which it is pending becomes a call of `[suspended]`.
     ///
     /// # Errors
     ///
@@ -190,15 +190,15 @@ impl Inlined {
         self.shared.instances().profiles.len()
     }
 
-    /// Hands what is recorded so far to the writer. Only needed for a block that isn't full: full ones go by themselves.
+    /// Hands the current block to the writer before it is full. Full blocks are handed over automatically.
     pub fn flush(&self, mut store: impl AsContextMut) {
         let instances = self.shared.instances();
         instances.lanes.iter().for_each(|lane| lane.flush(&mut store));
         instances.profiles.iter().for_each(|profile| profile.profiled.flush());
     }
 
-    /// Switches the probes off or on again. Switching off closes open frames as unfinished. While the probes are off, nothing is
-    /// recorded, and an event costs a few instructions.
+    /// Switches recording off or on again. Switching off closes open frames as unfinished. While it is off, an event costs a few
+    /// instructions.
     pub fn set_recording(&self, mut store: impl AsContextMut, on: bool) {
         let mut instances = self.shared.instances();
         if std::mem::replace(&mut instances.on, on) == on {
@@ -323,7 +323,7 @@ impl StoreInstances {
         let profiled =
             Arc::new(Profiled::new(core, counts, stack, self.calls.clone(), sampling, instances.on));
         let guard = ProfiledGuard { profiled: profiled.clone(), recording: recording.clone() };
-        // Whatever fails, the calls are counted, and the guest runs.
+        // Even if this fails, the calls are counted and the guest runs.
         if let Err(error) = recording.sampler.add(profiled.clone()) {
             recording.outlet.note_unsampled(&error.to_string());
         }
@@ -353,13 +353,13 @@ impl StoreInstances {
 }
 
 impl Profile {
-    /// The embedder begins a call. Answers where each lane stands, to come back to.
+    /// The embedder begins a call. Returns the instance's depth, to return to.
     fn begin(&self, mut store: impl AsContextMut) -> u32 {
         match &self.depth {
             Depth::Shadow { top, abandoned } => {
                 let now = top.get(&mut store).i32().unwrap_or_default() as u32;
                 match abandoned.swap(0, Ordering::Relaxed) {
-                    // The call around it has ended since, and left the top below.
+                    // The outer call has ended since, and left the top below.
                     before if before == 0 || before >= now => now,
                     before => {
                         set_top(top, store, before);
@@ -371,7 +371,7 @@ impl Profile {
         }
     }
 
-    /// What [`begin`](Self::begin) would have answered before any call.
+    /// What [`begin`](Self::begin) returns before any call.
     fn outermost(&self) -> u32 {
         match self.depth {
             Depth::Shadow { .. } => STACK as u32,
@@ -379,11 +379,11 @@ impl Profile {
         }
     }
 
-    /// The call has ended; what it left open is closed.
+    /// Ends the call: closes the frames that it left open.
     fn end(&self, mut store: impl AsContextMut, before: u32, failed: bool, reason: Reason) {
         match &self.depth {
             Depth::Shadow { top, .. } => {
-                // One that calls nothing doesn't move the top, also where it failed and the host caught that.
+                // A function that calls nothing doesn't move the top, not even if it failed and the host caught that.
                 if failed || self.begin(&mut store) != before || self.profiled.is_open(before) {
                     self.profiled.unwind(before, reason);
                     set_top(top, store, before);
@@ -395,7 +395,7 @@ impl Profile {
         }
     }
 
-    /// The call has ended, but there is no store at hand. The next call that begins sets the guest's top.
+    /// Ends the call without access to the store. The next call that begins sets the guest's top.
     fn abandon(&self, before: u32) {
         match &self.depth {
             Depth::Shadow { abandoned, .. } => {
@@ -430,12 +430,12 @@ fn too_small() -> wasmtime::Error {
     wasmtime::Error::msg("the recorder's memory is too small")
 }
 
-/// Held during a call: where each lane stood before it. If it is dropped unsettled, the host panicked or dropped the
+/// Held during a call: the state of each lane before it. If it is dropped unsettled, the host panicked or dropped the
 /// call's future.
 struct Abandon<'a> {
     shared: &'a StoreInstances,
     befores: Vec<Before>,
-    /// What instances that make a profile come back to.
+    /// The slots to which the profiled instances return.
     tops: Vec<u32>,
     settled: bool,
 }

@@ -93,15 +93,15 @@ impl Linking {
     }
 }
 
-/// The clock as a host function. Each kind of clock has its own, so that a call reads the clock and does nothing else. A ticker that
-/// sleeps hears it.
+/// The clock as a host function: one for each kind of clock, so that a call reads the clock and does nothing else. Calls count
+/// toward waking a sleeping ticker.
 pub(crate) fn now(store: impl AsContextMut, outlet: &Outlet) -> Func {
     let alarm = outlet.ticker.as_ref().map(|ticker| ticker.alarm().clone());
     match (outlet.clock.clone(), alarm) {
         (Clock::Counter(clock), None) => Func::wrap(store, move || clock.raw() as i64),
         (Clock::Counter(clock), Some(alarm)) => Func::wrap(store, move || {
             let now = clock.raw();
-            // After the clock: where it wakes a thread, that is no time of the callee's.
+            // After the clock: waking a thread must not count as the callee's time.
             alarm.ring();
             now as i64
         }),

@@ -1,4 +1,4 @@
-//! What a lane needs of its recording.
+//! The way from a lane to the writer: clock, queue, notices, counts.
 
 pub(crate) mod notice;
 pub(crate) mod queue;
@@ -14,7 +14,7 @@ use crate::clock::ticker::Ticker;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// The time, and the way to the writer.
+/// What a lane needs of its recording.
 pub(crate) struct Outlet {
     pub(crate) clock: Clock,
     /// `None` in a precise recording.
@@ -22,14 +22,14 @@ pub(crate) struct Outlet {
     pub(crate) queue: Queue,
     pub(crate) when_full: WhenFull,
     pub(crate) notices: Notices,
-    /// What makes a profile's figures doubtful, and of how many instances.
+    /// Why instances of a profile have no samples, with the number of instances.
     pub(crate) unsampled: Mutex<BTreeMap<String, u64>>,
     /// What the writer has done.
     pub(crate) progress: Progress,
 }
 
 impl Outlet {
-    /// The time for an event that finds none. A ticker that sleeps hears it.
+    /// The time for an event that finds 0. Counts toward waking a sleeping ticker.
     pub(crate) fn asked(&self) -> u64 {
         let now = self.clock.now();
         if let Some(ticker) = &self.ticker {
@@ -38,7 +38,7 @@ impl Outlet {
         now
     }
 
-    /// An instance's calls are only counted, for a reason. Tells each reason once.
+    /// Notes that an instance's calls are only counted, with the reason. Reports each reason once.
     pub(crate) fn note_unsampled(&self, reason: &str) {
         let mut unsampled = self.unsampled.lock().unwrap_or_else(PoisonError::into_inner);
         let count = unsampled.entry(reason.to_owned()).or_default();
@@ -50,7 +50,7 @@ impl Outlet {
         }
     }
 
-    /// What a reader of the trace should know.
+    /// Notes for the reader of the trace.
     pub(crate) fn notes(&self) -> Vec<String> {
         let unsampled = self.unsampled.lock().unwrap_or_else(PoisonError::into_inner);
         let note = |(reason, count)| format!("calls without times, in {count} instances: {reason}");

@@ -1,26 +1,26 @@
-//! What an embedder is told at once.
+//! Notices to the embedder while a recording runs.
 
 use std::{fmt, io};
 
-/// Something that went wrong with a recording, told when it happens: see [`Builder::on_notice`](crate::Builder::on_notice).
+/// A problem of a recording, reported when it happens: see [`Builder::on_notice`](crate::Builder::on_notice).
 /// Its text is for people.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Notice<'a> {
-    /// The sink failed, and what it should have taken is lost. The recording goes on, and tries again with the next block. This
-    /// is told for the first of several failures in a row.
+    /// The sink failed, and this write is lost. The recording continues with the next block. Only the first of several failures in
+    /// a row is reported.
     WriteFailed(&'a io::Error),
     /// The sink works again.
     WriteWorks {
         /// How many events are lost so far, in the whole recording.
         lost_events: u64,
     },
-    /// The next file of a rotated trace could not be begun. The present one goes on, and in a second there is another try.
+    /// The next file of a rotated trace could not be created. The current file goes on; the next try is in a second.
     NextFileFailed(&'a io::Error),
-    /// The queue is full, and the first block is dropped. This is told again if half of it was free meanwhile.
+    /// The queue is full, and a block is dropped. Reported again only after half of the queue was free.
     QueueFull,
-    /// An instance that makes a profile has no samples: its calls are counted, and have no times. Each reason is told once; the
-    /// trace says of how many instances.
+    /// An instance of a profile has no samples: its calls are counted, without times. Each reason is reported once; the
+    /// trace says for how many instances.
     CountsOnly {
         /// Why.
         reason: &'a str,
@@ -43,7 +43,7 @@ impl fmt::Display for Notice<'_> {
 
 type Tell = dyn Fn(&Notice<'_>) + Send + Sync;
 
-/// Tells the embedder, if it wants to be told.
+/// Calls the embedder's function, if there is one.
 #[derive(Default)]
 pub(crate) struct Notices(Option<Box<Tell>>);
 

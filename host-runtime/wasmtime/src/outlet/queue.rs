@@ -1,4 +1,4 @@
-//! The queue from the recorders to the writer's thread, bounded in bytes, and the buffers that go round.
+//! The queue from the lanes to the writer's thread, bounded in bytes, and its reused buffers.
 
 mod message;
 mod spare;
@@ -14,12 +14,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How many bytes may wait for the writer, if the embedder says nothing: 256 full blocks.
+/// How many bytes may wait for the writer by default: 256 full blocks.
 pub(crate) const USUAL: usize = 256 * CAPACITY;
-/// How many stalls are told one by one; the summary counts them all. The ticker has the same limit (`ticker.rs`).
+/// How many stalls are written one by one; the summary counts them all. The ticker has the same limit (`ticker.rs`).
 const STALLS: u64 = 1000;
-/// How long the writer sleeps when there is nothing to write, and how often before it waits to be woken. The guest would pay for
-/// that: it costs a twentieth of what it takes to fill a block.
+/// How long the writer sleeps when there is nothing to write, and how often before it waits to be woken. Waking it costs the guest
+/// a twentieth of the time that it takes to fill a block.
 const NAP: Duration = Duration::from_micros(500);
 const NAPS: u32 = 20;
 /// With room for fewer blocks the writer doesn't sleep: a guest that fills a block in 20 us would wait for it.
@@ -29,7 +29,7 @@ const WORTH_NAPPING: usize = 32 * CAPACITY;
 pub(crate) struct Queue {
     limit: usize,
     inner: Mutex<Inner>,
-    /// Something has come, or everything has ended.
+    /// A message has come, or the queue is closed.
     filled: Condvar,
     /// There may be room.
     drained: Condvar,
@@ -43,13 +43,13 @@ pub(crate) struct Queue {
 struct Inner {
     messages: VecDeque<Message>,
     bytes: usize,
-    /// Whether there is no writer any more.
+    /// Whether the writer has ended.
     closed: bool,
     writer_waits: bool,
     guests_wait: u32,
     /// Whether a block had no room since half of it was free.
     full: bool,
-    /// What lanes have lost that ended before they could tell: the next lane with the number tells it.
+    /// Events that ended lanes have lost since their last block: the next lane with the number reports them.
     lost: BTreeMap<u32, u64>,
     stalls: StallTotal,
 }
@@ -57,7 +57,7 @@ struct Inner {
 /// What became of something that was sent.
 pub(crate) enum Sent {
     Yes,
-    /// There was no room for so many events. `first` says whether there was room for the one before.
+    /// There was no room for so many events. `first`: there was room for the previous block.
     Dropped {
         block: Block,
         events: u64,
@@ -88,7 +88,7 @@ impl Queue {
         &self.spare
     }
 
-    /// Sends a block. If there is no room it waits, and tells how long that took, or gives the block back.
+    /// Sends a block. If there is no room, it waits and records the wait as a stall, or gives the block back.
     pub(crate) fn send_block(&self, clock: &Clock, block: Block, waits: bool) -> Sent {
         let lane = block.lane;
         let is_guest_s = !block.spans;
@@ -129,8 +129,8 @@ impl Queue {
         Sent::Yes
     }
 
-    /// Sends what a sampler counted. If there is no room it waits, or counts the calls in it as lost. Answers whether it is the
-    /// first that was lost after others were not.
+    /// Sends a window of a profile. If there is no room, it waits, or counts the window's calls as lost. Returns whether this is the
+    /// first loss after a success.
     pub(crate) fn send_window(&self, window: Box<Window>, waits: bool) -> bool {
         let (recorder, calls) = (window.recorder, calls_in(&window));
         let message = Message::Window(window);
@@ -163,14 +163,14 @@ impl Queue {
         }
     }
 
-    /// A lane has ended that has lost events since its last block.
+    /// Notes events that an ended lane has lost since its last block.
     pub(crate) fn lose(&self, lane: u32, events: u64) {
         if events > 0 {
             *self.inner().lost.entry(lane).or_default() += events;
         }
     }
 
-    /// What lanes have lost that nobody has told yet.
+    /// Takes the losses of ended lanes that are not reported yet.
     pub(crate) fn take_lost(&self) -> BTreeMap<u32, u64> {
         std::mem::take(&mut self.inner().lost)
     }
@@ -212,7 +212,7 @@ impl Queue {
         Some(message)
     }
 
-    /// The next message. While messages come one after the other, nobody wakes the writer.
+    /// The next message. While messages keep coming, the writer need not be woken.
     pub(crate) fn take(&self) -> Message {
         let naps = if self.limit < WORTH_NAPPING { 0 } else { NAPS };
         for _ in 0..naps {
@@ -231,7 +231,7 @@ impl Queue {
         }
     }
 
-    /// There is no writer any more: whatever waits is lost, and whatever comes.
+    /// The writer has ended: everything that waits or comes later is lost.
     pub(crate) fn close(&self) {
         let mut inner = self.inner();
         inner.closed = true;
@@ -247,7 +247,7 @@ impl Queue {
         self.drained.notify_all();
     }
 
-    /// So many events of a block have no room, or nobody writes them.
+    /// Counts events of a block that had no room, or no writer.
     pub(crate) fn count_dropped(&self, events: u64) {
         self.dropped_events.fetch_add(events, Ordering::Relaxed);
         self.dropped_blocks.fetch_add(1, Ordering::Relaxed);

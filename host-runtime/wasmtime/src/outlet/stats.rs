@@ -1,16 +1,16 @@
-//! How a recording is getting on.
+//! Counts of a running recording.
 
 use kperf_trace::StallTotal;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How a recording is getting on: see [`Recorder::stats`](crate::Recorder::stats). Events are counted when their block has
-/// reached the writer, not before.
+/// Counts of a running recording: see [`Recorder::stats`](crate::Recorder::stats). Events are counted after their block has
+/// reached the writer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
     /// Events that were written: enters, leaves, unwinds and marks.
     pub events: u64,
-    /// Bytes that were written, in all files together, without what ends each file.
+    /// Bytes that were written to all files, without each file's end.
     pub bytes: u64,
     /// How many files were begun. More than one if the trace rotates ([`Builder::rotate`](crate::Builder::rotate)).
     pub files: u64,

@@ -4,19 +4,19 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
     /// The guest waits for the writer. But a store that was ever called by one of the `call_async` methods (or linked by
-    /// [`Recorder::link_async`](crate::Recorder::link_async)) drops its block, since a thread that waits would hold up all other
-    /// tasks of its executor. On Linux so does one that is called asynchronously without these: its guest runs on a stack of its own.
+    /// [`Recorder::link_async`](crate::Recorder::link_async)) drops its block, since a waiting thread would hold up all other
+    /// tasks of its executor. On Linux, asynchronous calls without these methods are recognized too, by the guest's stack.
     #[default]
     WaitUnlessAsync,
-    /// The guest waits for the writer, always. Nothing is lost for lack of room. What [`StallTotal`](crate::StallTotal) counts
-    /// are these times.
+    /// The guest always waits for the writer, and no event is lost for lack of room. [`StallTotal`](crate::StallTotal) counts
+    /// these waits.
     Wait,
-    /// The block is dropped, always. No guest ever waits.
+    /// The block is always dropped. No guest ever waits.
     Drop,
 }
 
 impl WhenFull {
-    /// Whether a lane waits, which was called asynchronously or not.
+    /// Whether a lane waits.
     pub(crate) fn waits(self, is_async: bool) -> bool {
         match self {
             WhenFull::WaitUnlessAsync => !is_async,

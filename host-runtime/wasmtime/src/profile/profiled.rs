@@ -161,7 +161,7 @@ impl Profiled {
         self.suspended.fetch_or(1, Ordering::Relaxed);
     }
 
-    /// It goes on, or is dropped.
+    /// The wait ends: the call goes on, or its future is dropped.
     pub(crate) fn resume(&self) {
         let suspended = self.suspended.load(Ordering::Relaxed);
         self.suspended.store(suspended.wrapping_add(suspended % 2), Ordering::Relaxed);

@@ -4,13 +4,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::thread::{self, Thread};
 
-/// So many questions, of 50 ns, cost as much as to wake a thread: 150 to 200 us on a virtual machine. A short call of a guest has fewer: it
-/// has exact times, and doesn't wait for anybody.
+/// How many readings of the clock, of 50 ns each, cost as much as waking a thread: 150 to 200 us on a virtual machine. A short
+/// call of a guest makes fewer, so its times are exact and no thread is woken.
 const MANY: u32 = 4_000;
-/// Nobody sleeps.
+/// No thread sleeps.
 const AWAKE: u32 = u32::MAX;
 
-/// What a thread sleeps by.
+/// Wakes a sleeping thread after enough events have asked for the time.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     /// How many events have asked while the thread sleeps.
@@ -37,8 +37,8 @@ impl Alarm {
     #[cold]
     #[inline(never)]
     fn count(&self, asked: u32) {
-        // Another guest may have counted, or the thread may be awake by now: this question need not count.
-        // Who counts what `set` began knows who sleeps.
+        // Another guest may have counted, or the thread may be awake already: this event need not count.
+        // The count that `set` began is seen together with the sleeping thread.
         let counted = self.asked.compare_exchange(asked, asked + 1, Ordering::Acquire, Ordering::Relaxed);
         if counted.is_ok() && asked + 1 == MANY {
             self.wake();
@@ -53,15 +53,15 @@ impl Alarm {
         }
     }
 
-    /// From now on questions count: of events that see what this thread writes from here on.
+    /// Counts events from now on: those that see what this thread writes after this.
     pub(super) fn set(&self) {
         self.sleeper.get_or_init(thread::current);
         self.asked.store(0, Ordering::Release);
         fence(Ordering::Release);
     }
 
-    /// Waits for one question as long as `hopes` says so, and then sleeps until there were many. Whoever makes `ends` true unparks the
-    /// thread. Answers whether it has slept.
+    /// Waits for one event while `hopes` is true, and then sleeps until there were many. The code that makes `ends` true
+    /// unparks the thread. Returns whether it slept.
     pub(super) fn wait(&self, hopes: impl Fn() -> bool, ends: impl Fn() -> bool) -> bool {
         let asked = || self.asked.load(Ordering::Relaxed);
         while asked() == 0 && !ends() && hopes() {
@@ -115,7 +115,7 @@ mod tests {
             (1..MANY).for_each(|_| alarm.ring());
             thread::sleep(Duration::from_millis(20));
             if sleeper.is_finished() {
-                // On a busy machine it may not have slept yet: then one question was enough.
+                // On a busy machine it may not have slept yet: then one event was enough.
                 return false;
             }
             assert_eq!(alarm.asked.load(Ordering::Relaxed), MANY - 1);

@@ -6,21 +6,21 @@ use std::time::Duration;
 /// How long a nap is. A tick after a nap costs some 20 us on a virtual machine, so naps of this length cost 4 % of a processor.
 /// 2,000 samples a second are enough for shares.
 const NAP: Duration = Duration::from_micros(500);
-/// A gap between two ticks that is at least so long is no interrupt: somebody else has the processor.
+/// A gap between two ticks of at least this length is not an interrupt: another thread has the processor.
 const SCARCE: Duration = Duration::from_micros(500);
 /// A gap up to this is the scheduler's and the memory's.
 const NOISE: Duration = Duration::from_micros(100);
 /// With so few samples shares would be off by tens of points.
 const FEW: u64 = 20;
-/// How long it ticks before it looks whether anybody wants the time. A guest that seems to rest loses half a millisecond to that at most.
+/// How long it ticks before it checks whether events want the time. A guest that seems to rest loses at most half a millisecond.
 const AWAKE: Duration = Duration::from_millis(50);
-/// The same while it naps, which costs little; but where processors are scarce, events ask for milliseconds until it is let in again.
+/// The same while it naps, which costs little. But with few processors, events ask for milliseconds until it runs again.
 const NAPPING: Duration = Duration::from_secs(1);
-/// For how long it spins then: most guests that run have an event within this.
+/// How long it spins then: most running guests have an event within this time.
 const HOPE: Duration = Duration::from_micros(500);
-/// How long it naps where processors were scarce, before it spins again.
+/// How long it naps after a shortage of processors, before it spins again.
 const FIRST_REST: Duration = Duration::from_millis(50);
-/// Each time that spinning turns out to be no good again, it naps for twice as long, but for no longer than this.
+/// Each time that spinning fails again, it naps twice as long, at most this.
 const LONGEST_REST: Duration = Duration::from_secs(1);
 
 /// Finds the pace of the ticks. Moments and lengths are ticks of the clock.
@@ -46,7 +46,7 @@ pub(super) struct Pace {
 
 #[derive(Clone, Copy, Debug)]
 enum Mode {
-    /// It has a processor for itself since then.
+    /// It has had a processor to itself since then.
     Spins { since: u64 },
     /// It naps between its ticks until then.
     Naps { until: u64 },
@@ -55,9 +55,9 @@ enum Mode {
 impl Pace {
     /// For ticks in every period. `ticks` converts to the clock's.
     pub(super) fn new(period: Duration, ticks: impl Fn(Duration) -> u64) -> Pace {
-        // Beside a guest on the only processor it is hardly let in while a short call runs: a call's two ends must not have one tick's time.
+        // With one processor it hardly runs during a short call: the call's two ends must not get the time of one tick.
         let is_alone = (NAP..=ClockChoice::ALONE_PERIOD).contains(&period);
-        // Who can sleep for a whole period never spins.
+        // If a whole period is long enough to sleep, it never spins.
         let mode = if period < NAP { Mode::Spins { since: 0 } } else { Mode::Naps { until: u64::MAX } };
         Pace {
             period,
@@ -67,7 +67,7 @@ impl Pace {
             first_rest: ticks(FIRST_REST),
             longest_rest: ticks(LONGEST_REST),
             noise: ticks(if is_alone { NOISE } else { (period * 10).max(NOISE) }),
-            // Who sleeps for longer between its ticks costs nothing.
+            // With longer sleeps between ticks it costs nothing.
             awake: if period <= ClockChoice::ALONE_PERIOD { ticks(AWAKE) } else { u64::MAX },
             napping: if period <= ClockChoice::ALONE_PERIOD { ticks(NAPPING) } else { u64::MAX },
             hope: ticks(HOPE),
@@ -76,7 +76,7 @@ impl Pace {
         }
     }
 
-    /// Whether it is too early for the next tick, so long after the last.
+    /// Whether it is too early for the next tick, `gap` after the last.
     pub(super) fn is_early(&self, gap: u64) -> bool {
         matches!(self.mode, Mode::Spins { .. }) && gap < self.period_ticks
     }
@@ -99,22 +99,22 @@ impl Pace {
         self.noise
     }
 
-    /// How old a time may be before nobody believes it.
+    /// How old a time may be before events read the clock instead.
     pub(super) fn patience(&self) -> u64 {
         self.usual()
     }
 
-    /// For how long ticks are too few to tell anything.
+    /// How long a guest's first ticks are too few to be exact.
     pub(super) fn few_ticks(&self) -> u64 {
         match self.mode {
             Mode::Spins { .. } => 0,
-            // Who asks for a long period wants few ticks.
+            // A long period means that few ticks are wanted.
             Mode::Naps { .. } if self.period > ClockChoice::ALONE_PERIOD => 0,
             Mode::Naps { .. } => self.nap_ticks * FEW,
         }
     }
 
-    /// Takes note of a tick, so long after the last.
+    /// Notes a tick, `gap` after the last.
     pub(super) fn note(&mut self, now: u64, gap: u64) {
         match self.mode {
             Mode::Spins { since } if gap >= self.scarce => {
@@ -127,7 +127,7 @@ impl Pace {
         }
     }
 
-    /// Whether it is time to look whether anybody wants the time, when it has ticked for so long.
+    /// Whether to check if events want the time, after ticking for so long.
     pub(super) fn may_rest(&self, awake: u64) -> bool {
         match self.mode {
             Mode::Spins { .. } => awake >= self.awake,

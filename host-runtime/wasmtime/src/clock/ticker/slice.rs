@@ -1,4 +1,4 @@
-//! Asks the kernel to run this thread soon when it wakes.
+//! Asks the kernel to run this thread soon after it wakes.
 #![allow(unsafe_code)] // These are system calls.
 
 /// Asks for short slices of time, which Linux from 6.12 on grants sooner, and for timers without delay. If the kernel refuses,
@@ -10,7 +10,7 @@ pub(super) fn ask_for_short_ones() {
     const SIZE: libc::c_uint = size_of::<libc::sched_attr>() as libc::c_uint;
     const THIS_THREAD: libc::c_long = 0;
     const NO_FLAGS: libc::c_long = 0;
-    // SAFETY: the structure is plain data of the size that is told; both calls are about this thread only.
+    // SAFETY: the structure is plain data, and its size is given; both calls concern this thread only.
     unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1);
         let mut attributes: libc::sched_attr = std::mem::zeroed();

@@ -1,33 +1,32 @@
-//! What the writer is told.
-
+//! Messages to the writer.
 use kperf_trace::{CallParent, Stall, Summary, Window};
 
-/// What the writer is told.
+/// A message to the writer.
 pub(crate) enum Message {
     /// A block of a lane.
     Block(Block),
-    /// What a sampler counted and saw in a span of time.
+    /// A window of a profile: counts and samples of a period.
     Window(Box<Window>),
     /// A symbol table, and how many functions it has.
     Symbols { table: Vec<u8>, functions: u32 },
     /// A guest waited, or the ticker did.
     Stall(Stall),
-    /// Nothing comes after this. The writer adds what it counted itself.
+    /// The last message. The writer adds its own counts.
     Finish(Box<Summary>),
 }
 
-/// A block of a lane, and what happened before it.
+/// A block of a lane, with what happened since the previous one.
 #[derive(Default)]
 pub(crate) struct Block {
     pub(crate) lane: u32,
     pub(crate) bytes: Vec<u8>,
-    /// Whether it tells slow calls that samples saw, rather than all calls.
+    /// Whether it has slow calls that samples saw, rather than all calls.
     pub(crate) spans: bool,
     /// Whether it is the lane's first: another lane may have had the number before.
     pub(crate) is_first: bool,
     /// How many events of the lane had no room since its last block.
     pub(crate) lost: u64,
-    /// The parents of the host's calls from here on.
+    /// The parents of the host's calls after this block.
     pub(crate) parents: Vec<CallParent>,
     /// When asynchronous calls waited since the lane's last block.
     pub(crate) suspensions: Vec<Suspension>,

@@ -1,15 +1,15 @@
-//! The buffers that go round between recorders and writer.
+//! Reused buffers between lanes and writer.
 
 use kperf_abi::block::CAPACITY;
 use std::sync::{Mutex, PoisonError};
 
-/// Buffers for full blocks that wait to be filled. The last one used is the first to be used again: its memory is still warm.
+/// Free buffers for full blocks. The last one used is reused first: its memory is still cached.
 pub(crate) struct Spare {
     buffers: Mutex<Vec<Vec<u8>>>,
     most: usize,
 }
 
-/// Blocks below this size get a buffer of their own size: a queue with room for many requests shall not hold mostly air.
+/// Smaller blocks get a buffer of their own size, so that a queue of many small blocks wastes no memory.
 const SMALL: usize = CAPACITY / 4;
 /// How many buffers are made before the first block comes. Their pages are touched here, on another processor than the
 /// guest's: the first touch of a page costs more than filling it.
@@ -23,7 +23,7 @@ impl Spare {
     /// Makes some buffers.
     pub(crate) fn warm_up(&self) {
         for _ in 0..WARM.min(self.most) {
-            // Nonzero, or the allocator would give pages that nobody touched.
+            // Nonzero, or the allocator would give untouched pages.
             self.put(vec![0xff; CAPACITY]);
         }
     }
