@@ -9,7 +9,6 @@ use kperf_trace::{FuncId, Header, Summary, TraceWriter, Window, WindowNode};
 use prost::Message;
 use std::io::Write;
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::net::TcpSocket;
 

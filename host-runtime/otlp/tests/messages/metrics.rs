@@ -245,9 +245,7 @@ fn what_functions_allocate_is_in_metrics() {
 
     let requests = metrics(&file, SpanOptions { metrics: true, ..seeded() });
     let mut found = BTreeMap::new();
-    let mut points = 0;
     for request in &requests {
-        points += request.spans;
         let decoded = ExportMetricsServiceRequest::decode(&request.body[..]).expect("a request");
         for metric in &decoded.resource_metrics[0].scope_metrics[0].metrics {
             let Some(Data::Sum(sum)) = metric.data.as_ref().filter(|_| metric.name.contains("memory")) else {

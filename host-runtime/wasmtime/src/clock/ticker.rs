@@ -360,8 +360,8 @@ fn tick(shared: &TickerCore, mut pace: Pace) {
 
 #[cfg(test)]
 mod tests {
-    use super::source::ClockChoice;
     use super::*;
+    use crate::clock::source::ClockChoice;
 
     const MS: u64 = 1_000_000;
 

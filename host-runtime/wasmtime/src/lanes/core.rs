@@ -394,8 +394,8 @@ fn append_time(block: &mut Vec<u8>, state: &mut RecorderState, ticks: u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::record::Pen;
     use super::*;
+    use crate::lanes::record::Pen;
     use crate::{ClockChoice, Recorder};
     use kperf_trace::{Event, Item, TraceReader};
 

@@ -41,8 +41,8 @@ pub(crate) fn until(block: &mut [u8], moment: u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::state::RecorderState;
     use super::*;
+    use crate::lanes::state::RecorderState;
 
     fn block(words: &[u32]) -> Vec<u8> {
         let mut block = BlockHeader { stack: 0, depth: 0, start_ticks: 100 }.to_bytes().to_vec();
