@@ -18,8 +18,8 @@ use std::process::ExitCode;
 
 /// Show the source of a function beside its self time, line by line, and the calls that each line makes
 ///
-/// Only a native profile (`run --record profile` on Linux on x86-64) knows where in a function the time went. Of a trace the calls
-/// of each line are shown; a function that is called on several lines has one figure for all of them. Without
+/// Self time by line needs a native profile (`run --record profile` on Linux on x86-64). A trace only shows the calls
+/// of each line; a function that is called on several lines has one figure for all of them. Without
 /// debug information, or without its source files, the function is shown in the text format of WebAssembly.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -70,7 +70,7 @@ fn inlined_in(profile: &Profile, flat: &FlatProfile, pattern: &Pattern) -> Optio
 /// Where sources are.
 #[derive(clap::Args)]
 struct SourceArgs {
-    /// A folder with source files that are not where they were when the module was compiled. May be repeated.
+    /// A folder with source files that were moved after the module was compiled. May be repeated.
     #[arg(long, value_name = "FOLDER")]
     source: Vec<PathBuf>,
     /// Show WebAssembly in the text format even if there is source.

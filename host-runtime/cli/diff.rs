@@ -39,7 +39,7 @@ pub struct Opts {
     /// The figure that changes are sorted and judged by.
     #[arg(long, value_enum, value_name = "METRIC", default_value = "self")]
     metric: MetricArg,
-    /// What is compared: functions, or paths of calls from the outermost call on.
+    /// What is compared: functions, or paths from the outermost call.
     #[arg(long, value_enum, value_name = "WHAT", default_value = "function")]
     by: By,
     /// How names are matched: `loose` takes their last part and leaves out case and underscores, so that
@@ -72,8 +72,8 @@ pub struct Opts {
     /// Don't shorten long names in the table.
     #[arg(long)]
     full_names: bool,
-    /// Which runs of the dataset are those before; given again, those after: `--where "version = 'a'" --where "version = 'b'"`. The
-    /// language is that of `report --where`.
+    /// The dataset's runs before, and given again, the runs after: `--where "version = 'a'" --where "version = 'b'"`. Conditions are as
+    /// in `report --where`.
     #[arg(long = "where", value_name = "CONDITION", help_heading = "Datasets")]
     conditions: Vec<String>,
     #[command(flatten)]

@@ -18,9 +18,8 @@ use std::process::ExitCode;
 ///
 /// chrome, perfetto, speedscope, csv, parquet, kieker and kperf have every call and are written while the trace is read. pprof
 /// and folded have one entry for each path of calls, firefox has samples. Names are demangled and unique. Times of csv and parquet are
-/// nanoseconds since the trace's first lane began, as those of --range are (in a trace that comes from a pipe, since the lane of its first
-/// block did, unless --range is given); times of the other formats count from when the recording began, if the format has no other
-/// beginning. Where instructions are the clock, csv, parquet, pprof and speedscope say so; chrome, perfetto, firefox, kieker and kperf have only times, and each instruction is written as a nanosecond.
+/// nanoseconds since the trace's earliest lane began, as for --range (from a pipe without --range: since the lane of the first block began).
+/// Times of the other formats count from the beginning of the recording, unless the format has another. Where instructions are the clock, csv, parquet, pprof and speedscope say so; chrome, perfetto, firefox, kieker and kperf have only times, and each instruction is written as a nanosecond.
 ///
 /// otlp is one protobuf message `TracesData` with a span for each call. otlp-json is the same as lines of JSON with 10,000
 /// spans each, for the Collector's `otlpjsonfile` receiver. With --metrics both have `MetricsData` instead: the calls of each
@@ -82,7 +81,7 @@ enum Format {
     Speedscope,
     /// pprof's protobuf, compressed: calls and self time of each path.
     Pprof,
-    /// pprof's profile of memory, of a trace with allocations: what each path allocated, and what of it is left.
+    /// pprof's heap profile, of a trace with allocations: what each path allocated, and what is left of it.
     PprofHeap,
     /// Folded stacks: a line per path of calls.
     Folded,

@@ -75,7 +75,7 @@ pub struct Opts {
     /// How calls are timed. `precise` reads the clock at every event. `ticker[:PERIOD]` reads a copy of the time that another
     /// thread renews every PERIOD (2us; 500us if processors are busy; 1ms if there is only one): it costs a third, and times are
     /// as rough as a sampler's. `auto` is the ticker. `test` counts one microsecond for each reading, for exact output.
-    /// `instructions` counts those that the guest executes, which are the same on every machine and in every run (see
+    /// `instructions` counts the instructions that the guest executes, the same on every machine and in every run (see
     /// --deterministic).
     #[arg(long, value_name = "CLOCK", default_value = "auto", conflicts_with = "plain")]
     clock: ClockArg,

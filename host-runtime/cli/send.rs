@@ -21,7 +21,7 @@ use std::sync::mpsc;
 /// Send a trace to an OpenTelemetry Collector: its calls as spans, and with --signals its metrics and its profile
 ///
 /// Each call is one span, over OTLP: HTTP or gRPC. A busy Collector is asked again, as OTLP's specification says. At the end a
-/// table on stderr says what became of the spans. If some were not acknowledged, send the trace again: the same trace and flags
+/// table on stderr counts the acknowledged spans. If some were not acknowledged, send the trace again: the same trace and flags
 /// give the same span ids, so a backend that stores spans by id keeps one of each.
 ///
 /// These environment variables are read: OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _PROTOCOL, _COMPRESSION, _TIMEOUT,
@@ -33,14 +33,14 @@ pub struct Opts {
     /// The trace, or `-` for stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
-    /// What to send, as a list with commas, one after the other, whatever becomes of those before. Metrics are the calls of each function and their time. A profile has the self time and
-    /// the calls of each path of calls; Collectors take it behind the feature gate `service.profilesSupport`.
+    /// What to send, comma-separated; each is sent even if an earlier one failed. Metrics are the calls of each function and their time. A
+    /// profile has the self time and the calls of each path; Collectors take it only with the feature gate `service.profilesSupport`.
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', default_value = "traces")]
     signals: Vec<SignalArg>,
     /// Show no progress.
     #[arg(short, long)]
     quiet: bool,
-    /// Whether nothing is said of what went well.
+    /// Print only failures.
     #[arg(skip)]
     only_trouble: bool,
     #[command(flatten)]
@@ -72,11 +72,11 @@ pub enum SignalArg {
     Profiles,
 }
 
-/// What is sent while a trace is recorded.
+/// The signals that are sent while a trace is recorded.
 #[derive(clap::Args)]
 pub struct LiveSignals {
-    /// What --otlp sends, as a list with commas. Spans, and the windows of a profile, go while it is recorded; metrics, and the profile
-    /// of a trace, when it has ended.
+    /// What --otlp sends, comma-separated. Spans and windows of a profile are sent while they are recorded; metrics and the profile of a
+    /// trace at the end.
     #[arg(
         long,
         value_enum,
@@ -184,7 +184,7 @@ impl<R: Read> Source for Watched<R> {
     fn next_request(&mut self) -> Result<Option<Request>, BoxError> {
         let request = self.spans.next_request()?;
         if request.is_none() {
-            // This happens once. If sending was stopped, nobody receives it.
+            // This happens once. After a stop, the receiver may be gone.
             let _ = self.sender.send(self.spans.account());
         }
         Ok(request)
@@ -195,7 +195,8 @@ impl<R: Read> Source for Watched<R> {
     }
 }
 
-/// Sends what is sent of a whole trace, with the defaults of `send` but for the Collector's address. Answers whether everything was acknowledged.
+/// Sends the signals of a whole trace, with the defaults of `send` except for the Collector's address. Returns whether all were
+/// acknowledged.
 pub fn send_whole(
     trace: &Path,
     endpoint: Option<String>,

@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Limit {
     /// How much more a function, or the whole, may take than before.
     pub growth: f64,
-    /// Functions whose share is smaller than this on both sides don't count.
+    /// Functions with smaller shares on both sides don't count.
     pub min_share: f64,
     /// The metric to judge by.
     pub metric: Metric,
@@ -94,9 +94,7 @@ pub fn share(text: &str) -> Result<f64, String> {
     };
     match number.parse::<f64>() {
         // Whoever writes 10 means a tenth, and would never hear of growth below 1000 %.
-        Ok(number) if number > 1.0 && divisor == 1.0 => {
-            Err(format!("is {number} a share? Write `{number}%`"))
-        }
+        Ok(number) if number > 1.0 && divisor == 1.0 => Err(format!("did you mean {number}%?")),
         Ok(number) if number.is_finite() && number >= 0.0 => Ok(number / divisor),
         _ => Err("give a share such as `10%` or `0.1`".to_owned()),
     }

@@ -67,7 +67,7 @@ impl Opts {
             let _ = signal_sender.send(signal);
             stopper.stop();
         })?;
-        // If nobody takes requests any more, the delivery says why.
+        // If the receiver is gone, the delivery says why.
         let _ = make(&mut |request| sender.send(request).map_err(|_| Stopped));
         drop(sender);
         let delivery = delivery::wait(sending, None, self.quiet);
@@ -81,5 +81,5 @@ impl Opts {
     }
 }
 
-/// Nobody takes requests any more.
+/// The receiver of requests is gone.
 struct Stopped;

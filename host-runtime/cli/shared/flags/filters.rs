@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 /// Which functions.
 #[derive(clap::Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilterArgs {
-    /// Only functions whose demangled name matches a glob (`life::*`) or a `/regex/`. May be repeated.
+    /// Only functions with a demangled name that matches a glob (`life::*`) or a `/regex/`. May be repeated.
     #[arg(long, value_name = "PATTERN")]
     only: Vec<String>,
-    /// Leave out functions whose demangled name matches, even if --only has them. May be repeated.
+    /// Leave out functions with a matching demangled name, even if --only has them. May be repeated.
     #[arg(long, value_name = "PATTERN")]
     skip: Vec<String>,
     /// How to read the patterns of --only and --skip.
@@ -146,7 +146,7 @@ impl CallSelection<'_> {
         &self.args.symbols
     }
 
-    /// The flag under which blocks can't be followed, if one is given: they are followed through the whole trace, over all lanes.
+    /// A given flag that blocks can't be combined with: they are followed through the whole trace, over all lanes.
     pub fn of_parts(&self) -> Option<&'static str> {
         let lane = (!self.args.lane.is_empty()).then_some("--lane");
         self.of_single_calls().or(lane)
@@ -167,7 +167,7 @@ pub struct CallSelection<'a> {
     functions: Filter,
     /// Which windows count, if the profile was sampled.
     pub windows: WindowChoice,
-    /// Whether lines are shown. Otherwise what symbol tables say of code isn't kept.
+    /// Whether lines are shown. Otherwise code positions in symbol tables are dropped.
     pub lines: bool,
     args: &'a CallArgs,
 }

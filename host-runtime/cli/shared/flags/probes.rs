@@ -24,8 +24,8 @@ pub struct ProbeArgs {
     #[arg(long)]
     exports: bool,
     /// Names and source lines for a stripped module: an unstripped module of the same build, a symbol map (lines
-    /// `index:name`, as `emcc --emit-symbol-map` writes them), or a source map. Without it, the file that the module
-    /// itself names and the folders of `KPERF_SYMBOLS` are looked at.
+    /// `index:name`, as `emcc --emit-symbol-map` writes them), or a source map. Without it, the file named in the module
+    /// and the folders of `KPERF_SYMBOLS` are searched.
     #[arg(long, visible_alias = "names", value_name = "FILE")]
     symbols: Option<PathBuf>,
     /// Leave debug information (DWARF, source maps) out of the rewritten module. It follows the code otherwise, so that
@@ -242,7 +242,7 @@ fn kinds(list: &str) -> Vec<&str> {
     parts
 }
 
-/// Says which functions are an allocator's, if allocations are recorded.
+/// Reports the functions of an allocator, if allocations are recorded.
 pub fn report_allocators(symbols: &SymbolTable) {
     match &symbols.module.allocations {
         Some(allocations) if allocations.allocators.is_empty() => output::warn(format_args!(

@@ -105,7 +105,7 @@ impl SpanArgs {
 /// Keys and values.
 pub type Attributes = Vec<(String, String)>;
 
-/// What the environment says of the resource: `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`.
+/// The resource in the environment: `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`.
 pub fn environment() -> anyhow::Result<(Option<String>, Attributes)> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let attributes = variable("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
