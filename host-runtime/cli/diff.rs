@@ -7,13 +7,13 @@ mod verdict;
 
 use crate::shared::flags::filters::{CallArgs, CallSelection, TraceContents};
 use crate::shared::output;
-use crate::shared::records::{self, Cell, Column, Format};
+use crate::shared::records::{self, Format};
 use crate::shared::table::{TableOptions, clock_text, host_text, plural, sampled};
 use crate::shared::traces::dataset;
 use crate::shared::{input, traces};
 use anyhow::{Context, bail};
 use kperf_dataset::is_dataset;
-use kperf_profile::{Change, DiffRow, Metric, Profile, ProfileDiff, Sample, Unit};
+use kperf_profile::{Metric, Profile, ProfileDiff, Sample};
 use names::Names;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -251,39 +251,17 @@ impl Opts {
         metric: Metric,
         out: &mut impl Write,
     ) -> io::Result<()> {
-        let tested = diff.whole.calls.test.is_some();
         let limit = self.limit.unwrap_or(if self.format == Format::Table { 30 } else { 0 });
-        let records: Vec<_> = diff.rows.iter().map(|row| record(row, metric)).collect();
+        let records: Vec<_> = diff.rows.iter().map(|row| row.cells(metric)).collect();
         if self.format == Format::Table {
             for (letter, side) in [("A", before), ("B", after)] {
                 writeln!(out, "# {letter}: {}, {}", plural(side.samples.len() as u64, "run"), side.about)?;
             }
-            let whole = |change: &Change, text: &dyn Fn(f64) -> String| {
-                let ratio = change.ratio().map(|ratio| format!(", x{ratio:.2}")).unwrap_or_default();
-                format!("{} to {}{ratio}", text(change.before), text(change.after))
-            };
-            let nanos = |nanos: f64| diff.unit.text(nanos.round() as u64);
-            writeln!(out, "# self: {}", whole(&diff.whole.self_nanos, &nanos))?;
-            writeln!(
-                out,
-                "# calls: {}",
-                whole(&diff.whole.calls, &|calls| crate::shared::table::grouped(calls.round() as u64))
-            )?;
-            let counted = diff.rows.iter().filter(|row| row.is_counted).count();
-            if counted > 0 {
-                let functions = plural(counted as u64, "function");
-                writeln!(
-                    out,
-                    "# {functions} counted only on one side: there the time is part of the callers' time"
-                )?;
-            }
-            if !tested && diff.unit == Unit::Time {
-                writeln!(out, "# one run a side: times may differ by chance")?;
-            }
+            diff.write_head(out)?;
         }
         let options =
             TableOptions { full_names: self.full_names, unit: diff.unit, ..TableOptions::default() };
-        records::write(self.format, &columns(metric, tested), &records, limit, options, out)
+        records::write(self.format, &diff.columns(metric), &records, limit, options, out)
     }
 }
 
@@ -313,67 +291,4 @@ fn about(profile: &Profile) -> String {
         None => clock_text(&profile.header, profile.ticks()),
     };
     format!("{module}, {}, {clock}", host_text(&profile.header))
-}
-
-/// The columns. The table has the columns of the metric's test only if several runs are compared.
-fn columns(metric: Metric, tested: bool) -> [Column; 17] {
-    let if_tested = |title| if tested { title } else { "" };
-    let change = match metric {
-        Metric::Own => "self B-A",
-        Metric::Total => "total B-A",
-        Metric::Calls => "calls B-A",
-    };
-    [
-        ("change", change),
-        ("interval_start", if_tested("95 % from")),
-        ("interval_end", if_tested("to")),
-        ("p", ""),
-        ("p_adjusted", if_tested("p")),
-        ("significant", if_tested(" ")),
-        ("self_nanos_before", "self A"),
-        ("self_nanos_after", "self B"),
-        ("self_ratio", "B/A"),
-        ("total_nanos_before", "total A"),
-        ("total_nanos_after", "total B"),
-        ("total_ratio", "B/A"),
-        ("calls_before", "calls A"),
-        ("calls_after", "calls B"),
-        ("calls_ratio", "B/A"),
-        ("state", "there"),
-        ("name", "function"),
-    ]
-}
-
-fn record(row: &DiffRow, metric: Metric) -> Vec<Cell> {
-    let change = row.change(metric);
-    let time = |nanos: f64| Cell::time(nanos, row.is_counted);
-    let in_unit = |value: f64| if metric == Metric::Calls { Cell::Number(value) } else { time(value) };
-    let test = change.test;
-    let ratio = |change: &Change| change.ratio().map_or(Cell::Nothing, Cell::Ratio);
-    // The mean of several runs may be a fraction.
-    let calls =
-        |calls: f64| if calls.fract() == 0.0 { Cell::Count(calls as u64) } else { Cell::Number(calls) };
-    vec![
-        in_unit(change.difference()),
-        test.map_or(Cell::Nothing, |test| in_unit(test.interval.0)),
-        test.map_or(Cell::Nothing, |test| in_unit(test.interval.1)),
-        test.map_or(Cell::Nothing, |test| Cell::Number(test.p)),
-        test.map_or(Cell::Nothing, |test| Cell::Number(test.p_adjusted)),
-        change.is_significant().map_or(Cell::Nothing, Cell::Flag),
-        time(row.self_nanos.before),
-        time(row.self_nanos.after),
-        ratio(&row.self_nanos),
-        time(row.total_nanos.before),
-        time(row.total_nanos.after),
-        ratio(&row.total_nanos),
-        calls(row.calls.before),
-        calls(row.calls.after),
-        ratio(&row.calls),
-        Cell::Word(match (row.was_there, row.is_there) {
-            (false, _) => "only B",
-            (_, false) => "only A",
-            _ => "both",
-        }),
-        Cell::Name(kperf_profile::printable(&row.name).into_owned()),
-    ]
 }

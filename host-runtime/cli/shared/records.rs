@@ -2,6 +2,7 @@
 
 use crate::shared::table::{TableOptions, grouped, name_text};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+pub use kperf_profile::{Cell, Column};
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 
@@ -13,73 +14,14 @@ pub enum Format {
     Csv,
 }
 
-/// A column: its key in JSON and CSV, and its title in the table (`""` if the table doesn't have it).
-pub type Column = (&'static str, &'static str);
-
-/// One figure.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Cell {
-    /// A name; shortened in the middle where it is long.
-    Name(String),
-    /// A few words.
-    Word(&'static str),
-    /// A star, or nothing.
-    Flag(bool),
-    Count(u64),
-    /// A duration, or a change of one.
-    Nanos(f64),
-    /// 0 to 1, in percent for people.
-    Share(f64),
-    /// How many times as much.
-    Ratio(f64),
-    /// A number without a unit.
-    Number(f64),
-    /// No figure.
-    Nothing,
-    /// A time that was not measured.
-    Untimed,
-}
-
 /// Longest name in a table.
 const NAME: usize = 48;
 
-impl Cell {
-    /// A duration, or `Untimed` if the calls were counted only.
-    pub fn time(nanos: f64, is_counted: bool) -> Cell {
-        if is_counted { Cell::Untimed } else { Cell::Nanos(nanos) }
-    }
-
-    fn text(&self, options: TableOptions) -> String {
-        match self {
-            Cell::Name(name) => name_text(name.clone(), NAME, options),
-            Cell::Word(word) => (*word).to_owned(),
-            Cell::Flag(flag) => if *flag { "*" } else { "" }.to_owned(),
-            Cell::Count(count) => grouped(*count),
-            Cell::Nanos(nanos) => {
-                let sign = if nanos.round() < 0.0 { "-" } else { "" };
-                format!("{sign}{}", options.unit.text(nanos.abs().round() as u64))
-            }
-            Cell::Share(share) => format!("{:.1}", 100.0 * share),
-            Cell::Ratio(ratio) => format!("x{ratio:.2}"),
-            Cell::Number(number) => format!("{number:.3}"),
-            Cell::Nothing => String::new(),
-            Cell::Untimed => "-".to_owned(),
-        }
-    }
-
-    fn json(&self) -> Value {
-        match self {
-            Cell::Name(name) => name.as_str().into(),
-            Cell::Word(word) => (*word).into(),
-            Cell::Flag(flag) => (*flag).into(),
-            Cell::Count(count) => (*count).into(),
-            // No clock is finer than a thousandth of a nanosecond.
-            Cell::Nanos(nanos) => ((nanos * 1e3).round() / 1e3).into(),
-            Cell::Share(number) | Cell::Ratio(number) | Cell::Number(number) => {
-                ((number * 1e6).round() / 1e6).into()
-            }
-            Cell::Nothing | Cell::Untimed => Value::Null,
-        }
+/// A cell of a table; a long name is shortened.
+fn text(cell: &Cell, options: TableOptions) -> String {
+    match cell {
+        Cell::Name(name) => name_text(name.clone(), NAME, options),
+        cell => cell.text(options.unit),
     }
 }
 
@@ -134,7 +76,7 @@ fn write_table(
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(indices.iter().filter_map(|&n| columns.get(n)).map(|(_, title)| *title));
     for row in rows {
-        table.add_row(indices.iter().filter_map(|&n| row.get(n)).map(|cell| cell.text(options)));
+        table.add_row(indices.iter().filter_map(|&n| row.get(n)).map(|cell| text(cell, options)));
     }
     for (column, &n) in table.column_iter_mut().zip(&indices) {
         column.set_padding((0, 2));

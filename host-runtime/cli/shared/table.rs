@@ -12,6 +12,8 @@ use kperf_profile::{
 use kperf_trace::{ClockKind, Header, TickTotal};
 use std::io::{self, Write};
 
+pub use kperf_profile::{grouped, plural};
+
 /// How a table is written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TableOptions {
@@ -316,24 +318,6 @@ pub fn host_text(header: &Header) -> String {
     }
 }
 
-/// A number with its digits in groups: `2,000,501`.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (n, digit) in digits.chars().enumerate() {
-        if n > 0 && (digits.len() - n).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `1 lane`, `2 lanes`.
-pub fn plural(count: u64, noun: &str) -> String {
-    format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
-}
-
 /// A duration in which fractions of a nanosecond matter.
 pub fn fine_text(nanos: f64) -> String {
     Unit::Time.fine_text(nanos)
@@ -369,13 +353,6 @@ mod tests {
     use kperf_abi::FuncId;
     use kperf_profile::HOST;
     use kperf_trace::{ClockInfo, HostInfo};
-
-    #[test]
-    fn digits_stand_in_groups() {
-        let texts = [0, 999, 1_000, 2_000_501, u64::MAX].map(grouped);
-        assert_eq!(texts, ["0", "999", "1,000", "2,000,501", "18,446,744,073,709,551,615"]);
-        assert_eq!([plural(1, "lane"), plural(1_000, "lane")], ["1 lane", "1,000 lanes"]);
-    }
 
     #[test]
     fn long_names_lose_their_middle() {

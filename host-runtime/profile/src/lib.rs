@@ -59,6 +59,7 @@ pub use reading::exported::{Exported, nanos_since_anchor, pause_as_call, visit};
 pub use reading::growing::GrowingProfile;
 pub use reading::health::{Health, Stalls};
 pub use reading::profile::Profile;
+pub use report::cell::{Cell, Column};
 pub use report::hints::hints;
 pub use report::json::{PERCENTILES, id_of, percentiles, write_json};
 pub use sampled::precision::Precision;
@@ -66,7 +67,7 @@ pub use sampled::sampling::{SampledPlace, SampledPlaces, Sampling, TreePlaces, W
 pub use symbols::{
     HOST, LOST, OTHER, RECORDER, Symbols, SymbolsProblem, UNSEEN, is_outside, is_stand_in, printable,
 };
-pub use text::{nanos_text, rough_text};
+pub use text::{grouped, nanos_text, plural, rough_text};
 pub use time::histogram::{Bucket, Histogram, Histograms};
 pub use time::slices::{Entry, Sliced, Slices};
 pub use time::timeline::{LaneSpans, LeftOut, Level, Span, Timeline, Track};

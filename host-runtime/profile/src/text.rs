@@ -37,6 +37,24 @@ fn in_unit(nanos: f64, step: f64) -> String {
     format!("{:.digits$} {name}", nanos / unit)
 }
 
+/// A number with its digits in groups: `2,000,501`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 lane`, `2 lanes`.
+pub fn plural(count: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
 /// A number and the noun that goes with it.
 pub(crate) fn times(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
@@ -44,7 +62,7 @@ pub(crate) fn times(count: u64, one: &str, many: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{nanos_text, rough_text};
+    use super::{grouped, nanos_text, plural, rough_text};
 
     #[test]
     fn digits_end_where_the_error_begins() {
@@ -67,6 +85,13 @@ mod tests {
         ] {
             assert_eq!(rough_text(nanos, error), text, "{nanos} {error}");
         }
+    }
+
+    #[test]
+    fn digits_stand_in_groups() {
+        let texts = [0, 999, 1_000, 2_000_501, u64::MAX].map(grouped);
+        assert_eq!(texts, ["0", "999", "1,000", "2,000,501", "18,446,744,073,709,551,615"]);
+        assert_eq!([plural(1, "lane"), plural(1_000, "lane")], ["1 lane", "1,000 lanes"]);
     }
 
     #[test]

@@ -1,11 +1,8 @@
 //! What changed between two traces, or two sets of them.
 
-mod cell;
-
 use crate::answer::{Answer, Failure};
 use crate::traces::{Source, Traces, warnings};
-use cell::Cell;
-use kperf_profile::{Change, DiffRow, Metric, Profile, ProfileDiff, Sample, Unit, printable};
+use kperf_profile::{DiffRow, Metric, Profile, ProfileDiff, Sample, Unit, grouped, plural, printable};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::io::{self, Write};
@@ -44,9 +41,6 @@ pub enum MetricField {
     Calls,
 }
 
-/// A column: its key in JSON, and its title in the table (`""`: the table doesn't have it).
-type Column = (&'static str, &'static str);
-
 impl DiffFields {
     pub(crate) fn make<S: Source>(
         &self,
@@ -83,9 +77,9 @@ impl DiffFields {
             writeln!(
                 out,
                 "# A: {}, {}\n# B: {}, {}",
-                runs(before.len()),
+                plural(before.len() as u64, "run"),
                 about(a),
-                runs(after.len()),
+                plural(after.len() as u64, "run"),
                 about(b)
             )?;
             write_table(&diff, shown, metric, out)?;
@@ -113,79 +107,12 @@ fn about(profile: &Profile) -> String {
     printable(&modules.join(", ")).into_owned()
 }
 
-fn runs(count: usize) -> String {
-    if count == 1 { "1 run".to_owned() } else { format!("{count} runs") }
-}
-
-/// The columns of the command of Rust. The table has those of the metric's test only if several runs are compared.
-fn columns(metric: Metric, tested: bool) -> [Column; 17] {
-    let if_tested = |title| if tested { title } else { "" };
-    let change = match metric {
-        Metric::Own => "self B-A",
-        Metric::Total => "total B-A",
-        Metric::Calls => "calls B-A",
-    };
-    [
-        ("change", change),
-        ("interval_start", if_tested("95 % from")),
-        ("interval_end", if_tested("to")),
-        ("p", ""),
-        ("p_adjusted", if_tested("p")),
-        ("significant", if_tested("*")),
-        ("self_nanos_before", "self A"),
-        ("self_nanos_after", "self B"),
-        ("self_ratio", "B/A"),
-        ("total_nanos_before", "total A"),
-        ("total_nanos_after", "total B"),
-        ("total_ratio", "B/A"),
-        ("calls_before", "calls A"),
-        ("calls_after", "calls B"),
-        ("calls_ratio", "B/A"),
-        ("state", "there"),
-        ("name", "function"),
-    ]
-}
-
-fn cells(row: &DiffRow, metric: Metric) -> [Cell; 17] {
-    let change = row.change(metric);
-    let time = |nanos: f64| if row.is_counted { Cell::Untimed } else { Cell::Nanos(nanos) };
-    let in_unit = |value: f64| if metric == Metric::Calls { Cell::Number(value) } else { time(value) };
-    let ratio = |change: &Change| change.ratio().map_or(Cell::Nothing, Cell::Ratio);
-    // The mean of several runs may be a fraction.
-    let calls =
-        |calls: f64| if calls.fract() == 0.0 { Cell::Count(calls as u64) } else { Cell::Number(calls) };
-    let test = change.test;
-    [
-        in_unit(change.difference()),
-        test.map_or(Cell::Nothing, |test| in_unit(test.interval.0)),
-        test.map_or(Cell::Nothing, |test| in_unit(test.interval.1)),
-        test.map_or(Cell::Nothing, |test| Cell::Number(test.p)),
-        test.map_or(Cell::Nothing, |test| Cell::Number(test.p_adjusted)),
-        change.is_significant().map_or(Cell::Nothing, Cell::Flag),
-        time(row.self_nanos.before),
-        time(row.self_nanos.after),
-        ratio(&row.self_nanos),
-        time(row.total_nanos.before),
-        time(row.total_nanos.after),
-        ratio(&row.total_nanos),
-        calls(row.calls.before),
-        calls(row.calls.after),
-        ratio(&row.calls),
-        Cell::Word(match (row.was_there, row.is_there) {
-            (false, _) => "only B",
-            (_, false) => "only A",
-            _ => "both",
-        }),
-        Cell::Name(printable(&row.name).into_owned()),
-    ]
-}
-
 fn write_json(diff: &ProfileDiff, rows: &[DiffRow], metric: Metric, out: &mut impl Write) -> io::Result<()> {
-    let columns = columns(metric, false);
+    let columns = diff.columns(metric);
     let record = |row: &DiffRow| -> Map<String, Value> {
         columns
             .iter()
-            .zip(cells(row, metric))
+            .zip(row.cells(metric))
             .map(|((key, _), cell)| (diff.unit.key(key), cell.json()))
             .collect()
     };
@@ -194,20 +121,10 @@ fn write_json(diff: &ProfileDiff, rows: &[DiffRow], metric: Metric, out: &mut im
 }
 
 fn write_table(diff: &ProfileDiff, rows: &[DiffRow], metric: Metric, out: &mut impl Write) -> io::Result<()> {
-    let whole = |name: &str, change: &Change, text: &dyn Fn(f64) -> Cell| {
-        let ratio = change.ratio().map(|ratio| format!(", x{ratio:.2}")).unwrap_or_default();
-        let [before, after] = [change.before, change.after].map(|value| text(value).text(diff.unit));
-        format!("# {name}: {before} to {after}{ratio}")
-    };
-    writeln!(out, "{}", whole("self", &diff.whole.self_nanos, &Cell::Nanos))?;
-    writeln!(out, "{}", whole("calls", &diff.whole.calls, &|calls| Cell::Count(calls.round() as u64)))?;
-    let tested = diff.whole.calls.test.is_some();
-    if !tested && diff.unit == Unit::Time {
-        writeln!(out, "# one run a side: times may differ by chance")?;
-    }
-    let columns = columns(metric, tested);
-    let mut lines = vec![columns.map(|(_, title)| title.to_owned())];
-    lines.extend(rows.iter().map(|row| cells(row, metric).map(|cell| cell.text(diff.unit))));
+    diff.write_head(out)?;
+    let columns = diff.columns(metric);
+    let mut lines = vec![columns.map(|(_, title)| title.to_owned()).to_vec()];
+    lines.extend(rows.iter().map(|row| row.cells(metric).iter().map(|cell| cell.text(diff.unit)).collect()));
     let widths: Vec<usize> = (0..columns.len())
         .map(|n| {
             lines.iter().filter_map(|line| line.get(n)).map(|text| text.chars().count()).max().unwrap_or(0)
@@ -225,6 +142,6 @@ fn write_table(diff: &ProfileDiff, rows: &[DiffRow], metric: Metric, out: &mut i
     }
     match diff.rows.len() - rows.len() {
         0 => Ok(()),
-        more => writeln!(out, "# and {more} more"),
+        more => writeln!(out, "# and {} more", grouped(more as u64)),
     }
 }

@@ -1,6 +1,6 @@
 //! What became of the spans.
 
-use kperf_profile::printable;
+use kperf_profile::{grouped, printable};
 use std::fmt;
 use std::time::Duration;
 
@@ -131,19 +131,6 @@ impl fmt::Display for Delivery {
         }
         Ok(())
     }
-}
-
-/// `1,234,567`.
-fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (n, digit) in digits.chars().enumerate() {
-        if n > 0 && (digits.len() - n).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 //! Compares sets of runs.
 
+pub(crate) mod columns;
 pub(crate) mod compare;
 pub(crate) mod welch;
