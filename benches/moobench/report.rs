@@ -160,7 +160,7 @@ impl Report {
     /// Writes `README.md` and the pictures.
     pub(crate) fn write(&self, out: &Path) -> anyhow::Result<()> {
         let mut text = String::from("# What a call costs\n\n");
-        text += "`scripts/bench` measures this and writes it; tests/moobench/README.md says what is measured and how.\n\n";
+        text += "`scripts/bench` measures this and writes it; benches/moobench/README.md says what is measured and how.\n\n";
         writeln!(text, "| | |\n|---|---|")?;
         for (name, value) in &self.machine {
             writeln!(text, "| {name} | {value} |")?;

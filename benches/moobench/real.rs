@@ -192,7 +192,7 @@ pub(crate) fn are_there(root: &Path) -> anyhow::Result<bool> {
         return Ok(false);
     }
     for file in ["work.sql", "work.js", "work.circom"] {
-        std::fs::copy(root.join("tests/moobench/programs").join(file), folder.join(file))?;
+        std::fs::copy(root.join("benches/moobench/programs").join(file), folder.join(file))?;
     }
     // A program is what is compressed.
     std::fs::copy(folder.join(Program::QuickJs.file()), folder.join("input.bin"))?;

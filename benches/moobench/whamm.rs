@@ -71,5 +71,5 @@ fn empty(root: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 fn source(root: &Path) -> PathBuf {
-    root.join("tests/moobench/whamm")
+    root.join("benches/moobench/whamm")
 }

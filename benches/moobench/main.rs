@@ -7,7 +7,7 @@
 #![allow(missing_docs, clippy::print_stdout, clippy::print_stderr)]
 
 mod accuracy;
-#[path = "../common/burners.rs"]
+#[path = "../../tests/common/burners.rs"]
 mod burners;
 mod child;
 mod comparison;
@@ -19,10 +19,10 @@ mod machine;
 mod plot;
 mod real;
 mod report;
-#[path = "../../benches/sampler/mod.rs"]
+#[path = "../sampler/mod.rs"]
 #[allow(dead_code)]
 mod sampler;
-#[path = "../otlp/server.rs"]
+#[path = "../../tests/otlp/server.rs"]
 #[allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 mod server;
 mod statistics;

@@ -68,7 +68,7 @@ impl Tools {
         };
         if answers(Path::new("javac"), "-version") {
             let classes = root.join("target/moobench/classes");
-            let source = root.join("tests/moobench/jvm/Monitored.java");
+            let source = root.join("benches/moobench/jvm/Monitored.java");
             let status = Command::new("javac").arg("-d").arg(&classes).arg(source).status()?;
             ensure!(status.success(), "javac failed");
             tools.java = Some(classes);
@@ -98,7 +98,10 @@ impl Tools {
             "argument": argument,
             "answer": child.job.answer(),
         });
-        command.arg("--no-warnings").arg(child.job.root.join("tests/moobench/node.mjs")).arg(job.to_string());
+        command
+            .arg("--no-warnings")
+            .arg(child.job.root.join("benches/moobench/node.mjs"))
+            .arg(job.to_string());
         if let Some(endpoint) = &child.job.endpoint {
             command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint);
         }
@@ -138,7 +141,7 @@ impl Tools {
             }
             _ => {}
         }
-        let jvm = child.job.root.join("tests/moobench/jvm");
+        let jvm = child.job.root.join("benches/moobench/jvm");
         let classes = self.java.as_ref().context("no java")?;
         command.arg("-cp").arg(format!("{}:{}", classes.display(), jvm.display())).arg("Monitored");
         command.args([size, count, depth, child.job.answer()].map(|number| number.to_string()));
@@ -152,7 +155,7 @@ impl Tools {
         let ((size, count), (name, argument)) = (job.batches(), job.workload.export().context("no export")?);
         command.env("PYTHONPATH", self.guest_profiler.as_ref().context("no wasmtime for Python")?);
         command
-            .arg(job.root.join("tests/moobench/guest_profiler.py"))
+            .arg(job.root.join("benches/moobench/guest_profiler.py"))
             .arg(job.workload.module(&job.root))
             .arg(name);
         command.args([size, count, argument, job.answer()].map(|number| number.to_string()));

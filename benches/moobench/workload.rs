@@ -19,7 +19,7 @@ pub(crate) enum Workload {
     Real(Program),
 }
 
-/// What `tests/moobench` has a module in.
+/// What `benches/moobench` has a module in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Language {
     Rust,
@@ -61,7 +61,7 @@ impl Workload {
     pub(crate) fn module(&self, root: &Path) -> PathBuf {
         match self {
             Workload::Recursion(language, _) | Workload::Fib(language) => {
-                root.join("tests/moobench").join(language.name().to_lowercase()).join("moobench.wasm")
+                root.join("benches/moobench").join(language.name().to_lowercase()).join("moobench.wasm")
             }
             Workload::Life(folder) => root.join("examples/game-of-life").join(folder).join("life.wasm"),
             Workload::Real(program) => real::folder(root).join(program.file()),
