@@ -1,13 +1,13 @@
 /** Recording in a page or a worker of it. */
 
+import type { CommonOptions } from '../common/api.js';
 import { Calibration } from '../common/recorder/calibrate.js';
 import { anchorOf, artificialClock, clockInfo, measureResolution, parseClock, PERIOD_NANOS, threadClock, tickingClock, ticksOf } from '../common/clock/clock.js';
 import { LocalOutput } from '../common/recorder/local-output.js';
-import type { AskParent } from '../common/trace/parent.js';
 import { isProfile } from '../common/profile/profile.js';
 import { Recorder, type RecorderSettings } from '../common/recorder/recorder.js';
 import { hasTicked, periodOn, stopTicker } from '../common/clock/ticker.js';
-import { parseSampling, type SamplingOptions } from '../common/profile/sampling.js';
+import { parseSampling } from '../common/profile/sampling.js';
 import { Reason } from '../common/constants.js';
 import type { ClockInfo, Header, Sink, Summary } from '../common/trace/trace.js';
 import type { TimeSource } from '../common/recorder/lane.js';
@@ -16,36 +16,16 @@ import { MemorySink } from './memory-sink.js';
 import { PageSampler } from './sampler.js';
 import { startTicker, tickerWorks, whyNoTicker, type Started } from './ticker.js';
 
-export { Recorder } from '../common/recorder/recorder.js';
-export { TraceCore } from '../common/trace/core.js';
+export * from '../common/api.js';
 export { coreModule, openTrace } from './core.js';
-export type { CallTree, CoreOptions, Report, SpanOptions } from '../common/trace/core.js';
 export { MemorySink } from './memory-sink.js';
-export { readSymbols, type Symbols } from '../common/trace/symbols.js';
-export { OtlpSink } from '../common/otlp/sink.js';
-export type { OtlpOptions } from '../common/otlp/settings.js';
-export type { AskParent, Parent } from '../common/trace/parent.js';
 export { PostSink } from './post-sink.js';
-export type { Header, Sink, Summary } from '../common/trace/trace.js';
 
 /** Windows are short, because a page may be closed at any moment and then loses what the sampler still has. */
 const WINDOW = '1s';
 
-/** How to record. */
-export interface RecorderOptions {
-    /** Where the trace goes; a `MemorySink` if left out. */
-    sink?: Sink;
-    /** `auto` (default: the ticker where the page is cross-origin isolated), `precise`, `ticker`, `ticker:PERIOD`, `test`. */
-    clock?: string;
-    /** Gives the parent span of the guest's calls. It is called when guests begin to run. Default: the active span of `@opentelemetry/api`. */
-    parent?: AskParent;
-    /** What the page's modules record: `trace` (default), or `profile`, which needs no ticker. */
-    record?: 'trace' | 'profile';
-    /** How instances that make a profile are sampled. By default a window is a second long. */
-    sampling?: SamplingOptions;
-    /** Whether to measure what a probe costs, which takes some 30 ms. False by default. */
-    calibrate?: boolean;
-}
+/** How to record. The default sink is a `MemorySink`; the ticker needs a page that is cross-origin isolated; windows are a second long by default. */
+export type RecorderOptions = CommonOptions;
 
 /** A recording of a page. */
 export class PageRecorder extends Recorder {

@@ -11,12 +11,8 @@ export interface FollowerData {
 }
 
 /** Words of the shared memory. The result follows them. */
-const BEGUN = 0;
-const ENDED = 1;
-const DONE = 2;
-const LENGTH = 3;
-const ANSWER = 16;
-const SIZE = 4096;
+const BEGUN = 0, ENDED = 1, DONE = 2, LENGTH = 3;
+const ANSWER = 16, SIZE = 4096;
 /** Values of `BEGUN`: the trace is at the given path, or at `ownPathOf`. */
 const GIVEN_PATH = 1;
 export const OWN_PATH = 2;

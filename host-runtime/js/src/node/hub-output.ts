@@ -24,51 +24,19 @@ export class HubOutput implements Output {
         this.#follower = follower;
     }
 
-    lane(): number {
-        return this.#hub.lane();
-    }
-
-    ids(count: number): number {
-        return this.#hub.ids(count);
-    }
-
+    readonly lane = (): number => this.#hub.lane();
+    readonly ids = (count: number): number => this.#hub.ids(count);
     /** Announces a memory of blocks. */
-    adopt(memory: WebAssembly.Memory): void {
-        this.#hub.adopt(memory);
-    }
-
-    block(recorder: number, block: Uint8Array): void {
-        this.#hub.send(Message.Block, recorder, block);
-    }
-
-    symbols(table: Uint8Array): void {
-        this.#hub.send(Message.Symbols, 0, table);
-    }
-
-    parent(recorder: number, payload: Uint8Array): void {
-        this.#hub.send(Message.Parent, recorder, payload);
-    }
-
-    probeCost(cost: Header['probe_cost']): void {
-        this.#hub.send(Message.ProbeCost, 0, new TextEncoder().encode(JSON.stringify(cost)));
-    }
-
+    readonly adopt = (memory: WebAssembly.Memory): void => this.#hub.adopt(memory);
+    readonly block = (recorder: number, block: Uint8Array): void => this.#hub.send(Message.Block, recorder, block);
+    readonly symbols = (table: Uint8Array): void => this.#hub.send(Message.Symbols, 0, table);
+    readonly parent = (recorder: number, payload: Uint8Array): void => this.#hub.send(Message.Parent, recorder, payload);
+    readonly probeCost = (cost: Header['probe_cost']): void => this.#sendJson(Message.ProbeCost, cost);
     /** Sets the clock that is used. Must come before any event. */
-    clock(clock: ClockInfo): void {
-        this.#hub.send(Message.Clock, 0, new TextEncoder().encode(JSON.stringify(clock)));
-    }
-
-    window(recorder: number, body: Uint8Array): void {
-        this.#hub.send(Message.Window, recorder, body);
-    }
-
-    span(recorder: number, block: Uint8Array): void {
-        this.#hub.send(Message.Span, recorder, block);
-    }
-
-    ended(recorder: number): void {
-        this.#hub.send(Message.Ended, recorder, new Uint8Array(0));
-    }
+    readonly clock = (clock: ClockInfo): void => this.#sendJson(Message.Clock, clock);
+    readonly window = (recorder: number, body: Uint8Array): void => this.#hub.send(Message.Window, recorder, body);
+    readonly span = (recorder: number, block: Uint8Array): void => this.#hub.send(Message.Span, recorder, block);
+    readonly ended = (recorder: number): void => this.#hub.send(Message.Ended, recorder, new Uint8Array(0));
 
     finish(outcome: string): Summary {
         const clockwork = this.#clockwork;
@@ -77,7 +45,7 @@ export class HubOutput implements Output {
         this.#endSampler?.();
         const ending = summarize(clockwork, outcome, end_ticks, this.#hub.lanes, this.#hub.stalls);
         const { summary: input } = ending;
-        this.#hub.send(Message.Finish, 0, new TextEncoder().encode(JSON.stringify(ending)));
+        this.#sendJson(Message.Finish, ending);
         const answer = this.#hub.wait(PATIENCE);
         if (answer === undefined) throw new Error('kperf: the writer\'s thread has ended; the trace is cut off');
         const { summary, failure, other } = JSON.parse(answer) as Written;
@@ -87,5 +55,9 @@ export class HubOutput implements Output {
         }
         if (!summary) return { ...input, events: 0, blocks: 0, dropped_events: 0, probes: 0 };
         return { ...input, ...summary, ...(other !== undefined && { other }), ...(this.#follower && { sent: this.#follower.finish() }) };
+    }
+
+    #sendJson(kind: Message, value: unknown): void {
+        this.#hub.send(kind, 0, new TextEncoder().encode(JSON.stringify(value)));
     }
 }

@@ -28,20 +28,9 @@ export const Message = {
 export type Message = (typeof Message)[keyof typeof Message];
 
 /** Words of the control block. */
-const LOCK = 0;
-const HEAD = 1;
-const TAIL = 2;
-const STATE = 3;
-const LANES = 4;
-const IDS = 5;
-const STALLS = 6;
-const LISTENS = 7;
-const MEASURED = 8;
-const REFUSES = 9;
+const LOCK = 0, HEAD = 1, TAIL = 2, STATE = 3, LANES = 4, IDS = 5, STALLS = 6, LISTENS = 7, MEASURED = 8, REFUSES = 9;
 /** Addresses of two doubles, the nanoseconds of all stalls and of the longest, and of the writer's result. */
-const STALL_NANOS = 64;
-const RESULT = 128;
-const CONTROL = 4096;
+const STALL_NANOS = 64, RESULT = 128, CONTROL = 4096;
 
 /** 32 MiB: room for eight million events. */
 const SLOTS = 256;
@@ -59,13 +48,10 @@ const SLOT = SLOT_HEADER + CAPACITY;
 const PAGES = Math.ceil((CONTROL + SLOTS * SLOT) / 65536);
 
 /** Bits of a slot: it has the first part of a message; more parts follow. */
-const FIRST = 2;
-const MORE = 1;
+const FIRST = 2, MORE = 1;
 
 /** The writer's state. */
-const RUNS = 0;
-const DONE = 1;
-const GONE = 2;
+const RUNS = 0, DONE = 1, GONE = 2;
 
 /** Milliseconds after which the thread that holds the lock counts as terminated. */
 const LOCK_TIMEOUT = 2000;

@@ -3,6 +3,7 @@
 import { availableParallelism } from 'node:os';
 import { basename, extname } from 'node:path';
 import { BroadcastChannel, getEnvironmentData, isMainThread, setEnvironmentData, threadId, Worker } from 'node:worker_threads';
+import type { CommonOptions } from '../common/api.js';
 import { Calibration } from '../common/recorder/calibrate.js';
 import { anchorOf, artificialClock, clockInfo, measureResolution, parseClock, PERIOD_NANOS, threadClock, tickingClock, ticksOf, type Clock, type ArtificialClock } from '../common/clock/clock.js';
 import { Reason } from '../common/constants.js';
@@ -12,15 +13,14 @@ import type { Output } from '../common/recorder/output.js';
 import type { SamplerLink } from '../common/profile/profile.js';
 import { Recorder } from '../common/recorder/recorder.js';
 import { IS_NONE, IS_RUNNING, IS_STARTING, IS_WANTED, SamplerControl } from '../common/profile/sampler.js';
-import { parseSampling, type Sampling, type SamplingOptions } from '../common/profile/sampling.js';
+import { parseSampling, type Sampling } from '../common/profile/sampling.js';
 import type { SharedLane } from '../common/recorder/shared-lane.js';
 import { askForCells, clockMemory, forgetTicks, hasTicked, periodOn, stopTicker, waitForTicker, type CellChange, type Ticker } from '../common/clock/ticker.js';
 import { TickerWatch } from '../common/clock/ticker-watch.js';
-import type { Header, ProcessUsage, Sink } from '../common/trace/trace.js';
+import type { Header, ProcessUsage } from '../common/trace/trace.js';
 import { reasonOf } from '../common/reason.js';
 import { RECORDER_ONE_MEMORY } from '../common/wasm-source.js';
 import type { OtlpOptions } from '../common/otlp/settings.js';
-import type { AskParent } from '../common/trace/parent.js';
 import { broadcast } from './channel.js';
 import { allowInlining } from './engine.js';
 import { Follower, type Followed, type FollowerData } from './follower.js';
@@ -34,38 +34,18 @@ import { warn } from './warn.js';
 import type { TickerData } from './ticker-thread.js';
 import type { WriterData } from './writer-thread.js';
 
-export { Recorder } from '../common/recorder/recorder.js';
-export { readSymbols, type Symbols } from '../common/trace/symbols.js';
-export { TraceCore } from '../common/trace/core.js';
+export * from '../common/api.js';
 export { coreModule, openTrace } from './core.js';
-export type { CallTree, CoreOptions, Report, SpanOptions } from '../common/trace/core.js';
-export type { Delivery } from '../common/trace/trace.js';
-export { otlpFromEnvironment, type OtlpOptions } from '../common/otlp/settings.js';
-export { OtlpSink } from '../common/otlp/sink.js';
-export type { AskParent, Parent } from '../common/trace/parent.js';
-export type { SamplingOptions } from '../common/profile/sampling.js';
-export type { Header, Sink, Summary } from '../common/trace/trace.js';
+export { otlpFromEnvironment } from '../common/otlp/settings.js';
 
-/** How to record. */
-export interface RecorderOptions {
+/** How to record. A `sink` takes the trace instead of a file. */
+export interface RecorderOptions extends CommonOptions {
     /** The trace's file, which a thread of its own writes. Default: `NAME.kperf` in the working directory, named after the program. */
     path?: string;
-    /** Takes the trace instead of a file, in this thread. */
-    sink?: Sink;
-    /** `auto` (default: the ticker), `precise`, `ticker`, `ticker:PERIOD`, `test`. */
-    clock?: string;
     /** Sends the file as spans while it is written, in its own thread. Not with `sink`. */
     otlp?: OtlpOptions;
-    /** Returns the parent span of the guest's calls; called when guests begin to run. Default: the active span of `@opentelemetry/api`. */
-    parent?: AskParent;
-    /** `trace` (default), or `profile` if the program's modules make profiles, which need no ticker. Such modules are sampled in any case. */
-    record?: 'trace' | 'profile';
-    /** How profiled instances are sampled. */
-    sampling?: SamplingOptions;
     /** Whether V8's limits of inlining are raised for inlined recorders (`--wasm-inlining-budget`, `.._factor`). Default: true. */
     inlining?: boolean;
-    /** Whether to measure the cost of a probe, which takes some ten milliseconds. Default: true, except with the test clock. */
-    calibrate?: boolean;
 }
 
 /** What other threads need to join. */
@@ -83,19 +63,8 @@ interface Shared {
     sampling: Sampling;
     /** See `SamplerControl`. */
     sampler: SharedArrayBuffer;
-    channels: Channels;
-}
-
-/** The names of this recording's broadcast channels. */
-interface Channels {
-    /** Memories to which the ticker writes the time are sent to it here. */
-    cells: string;
-    /** Threads announce their lanes to the writer here. */
-    lanes: string;
-    /** Threads announce profiled instances to the sampler here. */
-    instances: string;
-    /** Threads ask the thread that began the recording for a sampler here. */
-    samplers: string;
+    /** The prefix of the recording's broadcast channels: see `channelOf`. */
+    name: string;
 }
 
 /** The original; `register` wraps it later. */
@@ -133,7 +102,6 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const resolution = measureResolution(clock);
     const info = clockInfo(clock, resolution);
     const name = `kperf-${process.pid}-${threadId}-${recordings++}`;
-    const channels: Channels = { cells: `${name}-cells`, lanes: `${name}-lanes`, instances: `${name}-instances`, samplers: `${name}-samplers` };
     let ticker: Ticker | undefined;
     if (choice.kind === 'ticker' || (choice.kind === 'auto' && options.record !== 'profile')) {
         const periodNanos = periodOn(availableParallelism(), choice.kind === 'ticker' ? choice.periodNanos : PERIOD_NANOS);
@@ -143,7 +111,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const calibrate = artificial !== 'instructions' && (options.calibrate ?? !test);
     const sampling = parseSampling(options.sampling ?? {}, availableParallelism());
     const sampler = new SamplerControl().buffer;
-    const shared: Shared = { hub: new Hub().memory, ...(ticker && { ticker }), origin, artificial, calibrate, process: process.pid, inlining: options.inlining ?? true, sampling, sampler, channels };
+    const shared: Shared = { hub: new Hub().memory, ...(ticker && { ticker }), origin, artificial, calibrate, process: process.pid, inlining: options.inlining ?? true, sampling, sampler, name };
     const header: Header = {
         clock: ticker ? tickingClock(info, ticker.periodNanos) : info,
         anchor: anchorOf(clock),
@@ -161,7 +129,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const usage = new Usage();
     const output = openOutput(options, header, clock, shared, usage, meanwhile);
     // After the writer, which touches its memory: beside a spinning ticker that takes four times as long.
-    if (ticker && !startTicker({ kperf: 'ticker', ...ticker, cells: channels.cells, origin }, meanwhile)) {
+    if (ticker && !startTicker({ kperf: 'ticker', ...ticker, cells: channelOf(shared, 'cells'), origin }, meanwhile)) {
         if (choice.kind === 'ticker') throw new Error('kperf: the ticker did not start; use the clock `precise`');
         stopTicker(ticker.memory);
         delete shared.ticker;
@@ -198,10 +166,10 @@ export function leaveRecorder(recorder: Recorder): void {
 }
 
 /** Announces lanes to the writer, and their memories to the queue. */
-function announce({ channels }: Shared, output: HubOutput): (number: number, lane: SharedLane) => void {
+function announce(shared: Shared, output: HubOutput): (number: number, lane: SharedLane) => void {
     return (number, lane) => {
         output.adopt(lane.memory);
-        broadcast(channels.lanes, { number, ...lane });
+        broadcast(channelOf(shared, 'lanes'), { number, ...lane });
     };
 }
 
@@ -221,6 +189,11 @@ function costOf(shared: Shared, calibration: Calibration, clock: Clock, usage?: 
     };
 }
 
+/** Channels to the ticker, for memories to write the time to; to the writer and the sampler, for lanes and instances; to the first thread, to ask for a sampler. */
+function channelOf({ name }: Shared, channel: 'cells' | 'lanes' | 'instances' | 'samplers'): string {
+    return `${name}-${channel}`;
+}
+
 /** The default path of the trace, named after the program. */
 export function defaultPath(): string {
     const program = process.argv[1] ?? 'node';
@@ -238,7 +211,7 @@ function openOutput(options: RecorderOptions, header: Header, clock: Clock, shar
     const hub = new Hub(shared.hub);
     const path = options.path ?? defaultPath();
     const follower = options.otlp && new Follower();
-    const data: WriterData = { kperf: 'writer', hub: hub.memory, path, header, lanes: shared.channels.lanes, origin: shared.origin, ...(follower && { follower: follower.buffer }) };
+    const data: WriterData = { kperf: 'writer', hub: hub.memory, path, header, lanes: channelOf(shared, 'lanes'), origin: shared.origin, ...(follower && { follower: follower.buffer }) };
     const writer = startThread('./writer-thread.js', data);
     writer.on('exit', () => hub.gone());
     // A thread takes a processor while it starts. That should happen before the guest runs.
@@ -265,7 +238,8 @@ class Usage {
     }
 }
 
-function timeSource({ ticker, channels }: Shared, clock: Clock): TimeSource {
+function timeSource(shared: Shared, clock: Clock): TimeSource {
+    const { ticker } = shared;
     const { ticks: now, halt } = clock;
     if (!ticker) return { kind: clock.source === 'instructions' ? 'instructions' : 'precise', now, halt };
     const { memory } = ticker;
@@ -282,7 +256,7 @@ function timeSource({ ticker, channels }: Shared, clock: Clock): TimeSource {
             liveCells++;
             const id = `${threadId}-${cells++}`;
             const change = (change: CellChange): void => {
-                broadcast(channels.cells, change);
+                broadcast(channelOf(shared, 'cells'), change);
                 askForCells(memory);
             };
             change({ id, memory: cell });
@@ -318,7 +292,7 @@ function startSampler(shared: Shared, clock: Clock, output: Output, isOwner: boo
     if (!control.runs) {
         control.become(IS_NONE, IS_WANTED);
         if (!isOwner) {
-            broadcast(shared.channels.samplers);
+            broadcast(channelOf(shared, 'samplers'));
             waitForSampler(control, OWNER_PATIENCE);
         }
         startSamplerThread(shared);
@@ -330,12 +304,12 @@ function startSampler(shared: Shared, clock: Clock, output: Output, isOwner: boo
         }
         if (!control.runs) throw new Error('kperf: the sampler\'s thread did not start');
     }
-    return new NodeSampler(now, control, (instance) => broadcast(shared.channels.instances, instance));
+    return new NodeSampler(now, control, (instance) => broadcast(channelOf(shared, 'instances'), instance));
 }
 
 /** Starts the sampler when another thread asks for it. Returns a function that ends the sampler. */
 function samplerOnRequest(shared: Shared): () => void {
-    const requests = new BroadcastChannel(shared.channels.samplers);
+    const requests = new BroadcastChannel(channelOf(shared, 'samplers'));
     requests.onmessage = () => startSamplerThread(shared);
     requests.unref();
     return () => {
@@ -345,9 +319,10 @@ function samplerOnRequest(shared: Shared): () => void {
 }
 
 /** Starts the sampler if it is wanted. */
-function startSamplerThread({ sampling, sampler, hub, origin, channels: { instances } }: Shared): void {
+function startSamplerThread(shared: Shared): void {
+    const { sampling, sampler, hub, origin } = shared;
     if (!new SamplerControl(sampler).become(IS_WANTED, IS_STARTING)) return;
-    const data: SamplerData = { kperf: 'sampler', hub, control: sampler, instances, origin, sampling };
+    const data: SamplerData = { kperf: 'sampler', hub, control: sampler, instances: channelOf(shared, 'instances'), origin, sampling };
     // After an error, threads that end instances must not wait for it.
     startThread('./sampler-thread.js', data).on('error', () => new SamplerControl(sampler).become(IS_RUNNING, IS_NONE));
 }

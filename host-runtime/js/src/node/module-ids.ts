@@ -15,9 +15,7 @@ const NEXT = 0;
 /** Bits that threads have noted. */
 const FOUND = 1;
 const HEADER = 2;
-const FREE = 0;
-const BEING_WRITTEN = 1;
-const WRITTEN = 2;
+const FREE = 0, BEING_WRITTEN = 1, WRITTEN = 2;
 /** Milliseconds to wait for an entry that is being written. Its thread may have been terminated. */
 const PATIENCE = 10;
 

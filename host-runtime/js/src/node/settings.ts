@@ -3,32 +3,14 @@
 import { parseClock } from '../common/clock/clock.js';
 import { parseSampling, type SamplingOptions } from '../common/profile/sampling.js';
 import { hasMultiMemory } from '../common/recorder/lane.js';
-import { otlpFromEnvironment, type OtlpOptions } from '../common/otlp/settings.js';
+import { otlpFromEnvironment } from '../common/otlp/settings.js';
 import { reasonOf } from '../common/reason.js';
 import type { RewriteOptions } from '../common/hook/rewriter.js';
 import type { LoadingSettings } from './loading.js';
 import { cacheFolder } from './module-cache.js';
 
 /** Settings of `kperf-wasm/register`. */
-export interface Settings {
-    enabled: boolean;
-    /** The trace's file. */
-    path: string | undefined;
-    /** Whether the path has the process's id, by `%p`. */
-    isOwnPath: boolean;
-    clock: string;
-    /** Unset: the first module decides. */
-    record: 'trace' | 'profile' | undefined;
-    sampling: SamplingOptions;
-    calibrate: boolean;
-    /** Whether V8's limits of inlining are raised for inlined recorders. */
-    inlining: boolean;
-    quiet: boolean;
-    /** `undefined`: modules get no probes when they are loaded. */
-    loading: LoadingSettings | undefined;
-    /** `undefined`: no spans are sent. */
-    otlp: OtlpOptions | undefined;
-}
+export type Settings = ReturnType<typeof readSettings>;
 
 /** Removed variables, and what to use instead. */
 const REMOVED = {
@@ -36,11 +18,8 @@ const REMOVED = {
     KPERF_WEIGHTS: 'KPERF_CLOCK=instructions counts each instruction as one',
 };
 
-/**
- * Reads `KPERF_TRACE`, `KPERF_RECORD`, `KPERF_PERIOD`, `KPERF_SPAN_MIN`, `KPERF_EVERY`, `KPERF_CLOCK`, `KPERF_CALIBRATE`, `KPERF_INLINING`, `KPERF_QUIET`, `KPERF_SPAN_*`, `OTEL_*`,
- * and the variables of `loadingFromEnvironment`. Throws if one is invalid.
- */
-export function readSettings(environment: NodeJS.ProcessEnv): Settings {
+/** Reads `KPERF_*` and `OTEL_*`. Throws if a variable is invalid. */
+export function readSettings(environment: NodeJS.ProcessEnv) {
     // An empty variable counts as unset.
     const env = Object.fromEntries(Object.entries(environment).filter(([name, value]) => value !== '' || !name.startsWith('KPERF_')));
     for (const [name, instead] of Object.entries(REMOVED)) if (env[name]) throw new TypeError(`${name} was removed: ${instead}`);
@@ -48,38 +27,31 @@ export function readSettings(environment: NodeJS.ProcessEnv): Settings {
     naming(['KPERF_CLOCK'], () => parseClock(clock));
     const record = env['KPERF_RECORD'];
     if (record !== undefined && record !== 'trace' && record !== 'profile') throw new TypeError(`KPERF_RECORD is \`${record}\`: use trace or profile`);
-    const sampling: SamplingOptions = {};
-    const times = [['KPERF_PERIOD', 'period'], ['KPERF_SPAN_MIN', 'spanMin'], ['KPERF_EVERY', 'every']] as const;
-    for (const [name, key] of times) {
-        const text = env[name];
-        if (text !== undefined) sampling[key] = text;
-    }
-    naming(times.filter(([, key]) => sampling[key] !== undefined).map(([name]) => name), () => parseSampling(sampling));
+    const times = ([['KPERF_PERIOD', 'period'], ['KPERF_SPAN_MIN', 'spanMin'], ['KPERF_EVERY', 'every']] as const).filter(([name]) => env[name]);
+    const sampling: SamplingOptions = Object.fromEntries(times.map(([name, key]) => [key, env[name]]));
+    naming(times.map(([name]) => name), () => parseSampling(sampling));
     return {
         enabled: !isTrue(env['OTEL_SDK_DISABLED']),
         path: env['KPERF_TRACE']?.replaceAll('%p', String(process.pid)),
+        /** Whether the path has the process's id. */
         isOwnPath: env['KPERF_TRACE']?.includes('%p') ?? false,
         clock,
-        record,
+        /** Unset: the first module decides. */
+        record: record as 'trace' | 'profile' | undefined,
         sampling,
         calibrate: env['KPERF_CALIBRATE'] === undefined ? clock !== 'test' : isTrue(env['KPERF_CALIBRATE']),
         inlining: env['KPERF_INLINING'] === undefined || isTrue(env['KPERF_INLINING']),
         quiet: isTrue(env['KPERF_QUIET']),
+        /** Unset: modules get no probes when they are loaded. */
         loading: loadingFromEnvironment(env),
+        /** Unset: no spans are sent. */
         otlp: otlpFromEnvironment(env),
     };
 }
 
-const PROBES = ['auto', 'import', 'inline', 'none'] as const;
-const MATCHES = ['auto', 'glob', 'regex', 'text'] as const;
-const LEAVES = ['time', 'count'] as const;
-
-/**
- * Reads `KPERF_PROBE`, `KPERF_ONLY`, `KPERF_SKIP`, `KPERF_MATCH`, `KPERF_MIN_INSTRUCTIONS`, `KPERF_EXPORTS`, `KPERF_IMPORTS`, `KPERF_LEAF`, `KPERF_ALLOCATIONS`, `KPERF_ALLOCATOR`,
- * `KPERF_RECORD`, `KPERF_SPAN_MIN` and `KPERF_CACHE`: the flags of `kperf-wasm rewrite`. `undefined` if modules get no probes.
- */
+/** Reads the variables for flags of `kperf-wasm rewrite`. `undefined` if modules get no probes. */
 function loadingFromEnvironment(env: NodeJS.ProcessEnv): LoadingSettings | undefined {
-    const chosen = oneOf(env, 'KPERF_PROBE', PROBES);
+    const chosen = oneOf(env, 'KPERF_PROBE', ['auto', 'import', 'inline', 'none']);
     if (chosen === 'none') return undefined;
     const isProfile = env['KPERF_RECORD'] === 'profile';
     if (isProfile && chosen === 'import') throw new TypeError('KPERF_PROBE is `import`: a profile has an inlined recorder; unset it');
@@ -92,11 +64,11 @@ function loadingFromEnvironment(env: NodeJS.ProcessEnv): LoadingSettings | undef
     const options: RewriteOptions = {
         only: patterns(env['KPERF_ONLY']),
         skip: patterns(env['KPERF_SKIP']),
-        match: oneOf(env, 'KPERF_MATCH', MATCHES),
+        match: oneOf(env, 'KPERF_MATCH', ['auto', 'glob', 'regex', 'text']),
         min_instructions: Number(min ?? 0),
         exports: isTrue(env['KPERF_EXPORTS']),
         imports: isTrue(env['KPERF_IMPORTS']),
-        leaf: oneOf(env, 'KPERF_LEAF', LEAVES),
+        leaf: oneOf(env, 'KPERF_LEAF', ['time', 'count']),
         clock: counts ? 'instructions' : 'host',
         ...allocationsFromEnvironment(env, isProfile),
         probe,

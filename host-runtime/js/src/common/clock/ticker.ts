@@ -6,36 +6,13 @@ import { noStalls, type StallTotal, type TickTotal } from '../trace/trace.js';
 import { CELL, END, TICKER } from '../wasm-source.js';
 
 /** Addresses in the clock's memory; see wat/ticker.wat. */
-const ASKED = 64;
-const RUNS = 68;
-const STALLS = 72;
-const STALL_NANOS = 80;
-const STALL_LONGEST = 88;
-const READING = 96;
-const ASKED_CELLS = 104;
-export const SINCE = 112;
-const FROM = 120;
-export const GUESTS = 128;
-export const GUEST_SINCE = 136;
-export const GUEST_TOTAL = 144;
-export const SINCE_RAN = 152;
-const FROM_RAN = 160;
-export const LAST_TICK = 192;
-const TICKS = 200;
-const TICK_NANOS = 208;
-const TICK_SQUARES = 216;
-const COUNTS_FROM = 224;
-const GUEST_AT_TICK = 232;
-export const NAPS = 240;
-const SLEEPS = 244;
-const NAPS_UNTIL = 256;
-const STALL_LIST = 1024;
-const LISTED = 1000;
+const ASKED = 64, RUNS = 68, STALLS = 72, STALL_NANOS = 80, STALL_LONGEST = 88, READING = 96, ASKED_CELLS = 104, FROM = 120,
+    FROM_RAN = 160, TICKS = 200, TICK_NANOS = 208, TICK_SQUARES = 216, COUNTS_FROM = 224, GUEST_AT_TICK = 232, SLEEPS = 244,
+    NAPS_UNTIL = 256, STALL_LIST = 1024, LISTED = 1000;
+export const SINCE = 112, GUESTS = 128, GUEST_SINCE = 136, GUEST_TOTAL = 144, SINCE_RAN = 152, LAST_TICK = 192, NAPS = 240;
 
 /** Requests to the ticker's thread. */
-const GO_ON = 0;
-const TAKE_CELLS = 1;
-const STOP = 2;
+const GO_ON = 0, TAKE_CELLS = 1, STOP = 2;
 
 /** The time between ticks, and the smallest step of the clock. */
 export interface TickerPace {

@@ -1,8 +1,6 @@
 /** Reads a module's section headers. */
 
-const IMPORT = 2;
-const FUNCTION = 3;
-const CUSTOM = 0;
+const CUSTOM = 0, IMPORT = 2, FUNCTION = 3;
 
 export interface ModuleHeaders {
     /** The number of imports. */

@@ -78,7 +78,6 @@ export class Profile {
         link.add(this.#instance);
     }
 
-    /** The number of open calls of the running stack. */
     get depth(): number {
         const top = this.#top;
         if (top) return (Math.min(top.value, SHADOW_LAST) - SHADOW_STACK) / 8;
@@ -87,12 +86,10 @@ export class Profile {
         return depth;
     }
 
-    /** The running stack. */
     get stack(): number {
         return this.#stack;
     }
 
-    /** Closes calls deeper than `depth`. */
     close(reason: Reason, depth: number): void {
         let open = this.depth;
         // A leaf function doesn't move the top.
@@ -108,7 +105,6 @@ export class Profile {
         Atomics.add(control, CONTROL_UNWOUND, 1);
     }
 
-    /** Makes another stack the running one. */
     switch(stack: number): void {
         if (stack === this.#stack) return;
         const top = this.#top;

@@ -318,18 +318,11 @@ export class Profiled {
 }
 
 /** Words that guests' threads share with the sampler's: the number of messages sent, a request to stop, and a request to sample now. */
-const MESSAGES = 0;
-const STOP = 1;
-const WAKE = 2;
+const MESSAGES = 0, STOP = 1, WAKE = 2;
 /** A request to sample all instances, or one: this plus its number. */
-const ALL = 1;
-const ONE = 2;
+const ALL = 1, ONE = 2;
 /** The sampler's states: not started; running; wanted; being started. */
-export const STATE = 3;
-export const IS_NONE = 0;
-export const IS_RUNNING = 1;
-export const IS_WANTED = 2;
-export const IS_STARTING = 3;
+export const STATE = 3, IS_NONE = 0, IS_RUNNING = 1, IS_WANTED = 2, IS_STARTING = 3;
 /** Length of these words in bytes. */
 export const SAMPLER_BYTES = 16;
 /** The longest sleep in milliseconds. */

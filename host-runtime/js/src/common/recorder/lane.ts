@@ -101,12 +101,10 @@ export class Lane {
         this.setRecording(false);
     }
 
-    /** The number of open frames of the running stack. */
     get depth(): number {
         return this.#recorder.depth;
     }
 
-    /** The running stack. */
     get stack(): number {
         return this.#recorder.stack;
     }
@@ -115,29 +113,11 @@ export class Lane {
         return stack === this.stack ? this.depth : this.#words[SAVED_DEPTHS / 4 + stack]!;
     }
 
-    /** Closes frames deeper than `depth`. */
-    close(reason: Reason, depth: number): void {
-        this.#recorder.close(reason, depth);
-    }
-
-    /** Enters a function, and returns its token. */
-    enter(funcId: number): number {
-        return this.#recorder.enter(funcId);
-    }
-
-    leave(token: number): void {
-        this.#recorder.leave(token);
-    }
-
-    /** Records a mark with a value of up to 26 bits. */
-    mark(value: number): void {
-        this.#recorder.mark(value);
-    }
-
-    /** Makes later events those of another stack. */
-    switch(stack: number): void {
-        this.#recorder.switch(stack);
-    }
+    readonly enter = (funcId: number): number => this.#recorder.enter(funcId);
+    readonly leave = (token: number): void => this.#recorder.leave(token);
+    readonly close = (reason: Reason, depth: number): void => this.#recorder.close(reason, depth);
+    readonly switch = (stack: number): void => this.#recorder.switch(stack);
+    readonly mark = (value: number): void => this.#recorder.mark(value);
 
     /** Hands over everything recorded so far. */
     flush(): void {

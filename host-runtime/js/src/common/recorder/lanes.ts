@@ -34,7 +34,6 @@ export class Lanes {
         if (at >= 0) this.#all.splice(at, 1);
     }
 
-    /** The running stack. */
     get stack(): number {
         return this.#all[0]?.stack ?? 0;
     }
@@ -44,7 +43,6 @@ export class Lanes {
         if (stack < STACKS) for (const lane of this.#all) lane.switch(stack);
     }
 
-    /** Closes the open frames of the running stack. */
     close(reason: Reason): void {
         for (const lane of this.#all) lane.close(reason, 0);
     }

@@ -94,19 +94,10 @@ export class LocalOutput implements Output {
         });
     }
 
-    symbols(table: Uint8Array): void {
-        this.#wait(() => this.#writer.symbols(table));
-    }
-
-    parent(recorder: number, payload: Uint8Array): void {
-        this.#wait(() => this.#writer.parent(recorder, payload));
-    }
-
-    ended(): void {}
-
-    window(recorder: number, body: Uint8Array): void {
-        this.#wait(() => this.#writer.window(recorder, body));
-    }
+    readonly symbols = (table: Uint8Array): void => this.#wait(() => this.#writer.symbols(table));
+    readonly parent = (recorder: number, payload: Uint8Array): void => this.#wait(() => this.#writer.parent(recorder, payload));
+    readonly window = (recorder: number, body: Uint8Array): void => this.#wait(() => this.#writer.window(recorder, body));
+    readonly ended = (): void => undefined;
 
     span(recorder: number, block: Uint8Array): void {
         const copy = block.slice();

@@ -17,15 +17,10 @@ export interface SharedLane {
 }
 
 /** Words of the control: the length of the earlier events; whether the recorder's block is void (armed); whether it was handed over. */
-export const EARLIER_LENGTH = 0;
-export const EARLIER_ARMED = 1;
-export const SENT = 2;
+export const EARLIER_LENGTH = 0, EARLIER_ARMED = 1, SENT = 2;
 /** The number of blocks handed over, and a version that is odd while the lane changes. */
-export const BLOCKS = 3;
-export const CHANGES = 4;
+export const BLOCKS = 3, CHANGES = 4;
 /** The parts of the block that is being handed over, as bits. The thread may be terminated before it clears them. */
-export const GIVES = 5;
-export const GIVES_EARLIER = 1;
-export const GIVES_OWN = 2;
+export const GIVES = 5, GIVES_EARLIER = 1, GIVES_OWN = 2;
 /** Length of the control in bytes. */
 export const CONTROL = 32;

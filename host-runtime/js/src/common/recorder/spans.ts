@@ -33,7 +33,6 @@ export class HostSpans {
         return result;
     }
 
-    /** Records a mark with a value of up to 26 bits. */
     mark(value: number): void {
         this.#lane().mark(value);
     }

@@ -1,0 +1,31 @@
+/** The API that node and pages share. */
+
+export { Recorder } from './recorder/recorder.js';
+export { readSymbols, type Symbols } from './trace/symbols.js';
+export { TraceCore } from './trace/core.js';
+export type { CallTree, CoreOptions, Report, SpanOptions } from './trace/core.js';
+export { OtlpSink } from './otlp/sink.js';
+export type { OtlpOptions } from './otlp/settings.js';
+export type { AskParent, Parent } from './trace/parent.js';
+export type { SamplingOptions } from './profile/sampling.js';
+export type { Delivery, Header, Sink, Summary } from './trace/trace.js';
+
+import type { SamplingOptions } from './profile/sampling.js';
+import type { AskParent } from './trace/parent.js';
+import type { Sink } from './trace/trace.js';
+
+/** How to record, on any host. */
+export interface CommonOptions {
+    /** Takes the trace, in this thread. */
+    sink?: Sink;
+    /** `auto` (default: the ticker if it works here), `precise`, `ticker`, `ticker:PERIOD`, `instructions`, `test`. */
+    clock?: string;
+    /** Returns the parent span of the guest's calls; called when guests begin to run. Default: the active span of `@opentelemetry/api`. */
+    parent?: AskParent;
+    /** `trace` (default), or `profile` if the program's modules make profiles, which need no ticker. Such modules are sampled in any case. */
+    record?: 'trace' | 'profile';
+    /** How profiled instances are sampled. */
+    sampling?: SamplingOptions;
+    /** Whether to measure the cost of a probe. Default: true in node, except with the test clock (some 10 ms); false in pages (some 30 ms). */
+    calibrate?: boolean;
+}
