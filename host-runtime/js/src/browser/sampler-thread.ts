@@ -1,6 +1,6 @@
 /** The worker that looks at instances that make a profile. scripts/build.mjs makes one text of it, `sampler-source.ts`. */
 
-import type { ProfiledInstance } from '../common/profile/profiled-instance.js';
+import type { ProfiledInstance } from '../common/profile/counts.js';
 import { SamplerLoop } from '../common/profile/sampler.js';
 import type { Sampling } from '../common/profile/sampling.js';
 

@@ -2,7 +2,7 @@
 
 import { countsAlone, type SamplerLink } from '../common/profile/profile.js';
 import type { Output } from '../common/recorder/output.js';
-import type { ProfiledInstance } from '../common/profile/profiled-instance.js';
+import type { ProfiledInstance } from '../common/profile/counts.js';
 import { SamplerControl } from '../common/profile/sampler.js';
 import type { Sampling } from '../common/profile/sampling.js';
 import type { Found, SamplerData } from './sampler-thread.js';

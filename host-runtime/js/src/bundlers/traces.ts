@@ -1,7 +1,7 @@
 /** Makes files of the traces that pages of Vite's development server post. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { reasonOf } from '../common/reason.js';
+import { reasonOf } from '../common/warn.js';
 import { Refused, respond } from '../node/serve/answer.js';
 import { partOf, TraceFile } from '../node/serve/parts.js';
 

@@ -158,16 +158,14 @@ function version(): string {
     return `kperf-wasm ${version}\n`;
 }
 
+/** The subcommands. */
+const COMMANDS = new Map<string | undefined, (args: string[]) => void | Promise<void>>(Object.entries({ rewrite: runRewrite, report: runReport, view, flame, diff, run: runRun, serve }));
+
 async function main([command, ...args]: string[]): Promise<void> {
     const end = args.indexOf('--');
     if ((end < 0 ? args : args.slice(0, end)).some((arg) => arg === '--help' || arg === '-h')) command = '--help';
-    if (command === 'rewrite') runRewrite(args);
-    else if (command === 'report') await runReport(args);
-    else if (command === 'view') view(args);
-    else if (command === 'flame') flame(args);
-    else if (command === 'diff') diff(args);
-    else if (command === 'run') await runRun(args);
-    else if (command === 'serve') await serve(args);
+    const run = COMMANDS.get(command);
+    if (run) await run(args);
     else if (command === undefined || command === '--help' || command === '-h' || command === 'help') process.stdout.write(HELP);
     else if (command === '--version' || command === '-V') process.stdout.write(version());
     else throw new Usage(`unknown command \`${command}\`: use report, view, flame, diff, rewrite, run or serve`);

@@ -8,7 +8,7 @@ import { TraceCore } from '../common/trace/core.js';
 import { OtlpExporter } from '../common/otlp/exporter.js';
 import { coreModule } from './core.js';
 import { OWN_PATH, Follower, type Followed, type FollowerData } from './follower.js';
-import { giveWay } from './priority.js';
+import { giveWay } from './thread.js';
 import { ownPathOf } from './trace-file.js';
 
 /** Milliseconds between reads at the end of the file. */

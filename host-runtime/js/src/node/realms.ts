@@ -128,12 +128,8 @@ function reachContexts(hook: (realm: typeof WebAssembly) => void): void {
     const made = (object: Context | number | undefined, options: string | RunningScriptInNewContextOptions | undefined): Context => {
         if (typeof object === 'object' && vm.isContext(object)) return object;
         const { contextName, contextOrigin, contextCodeGeneration, microtaskMode } = typeof options === 'object' ? options : {};
-        const settings: CreateContextOptions = {
-            ...(contextName !== undefined && { name: contextName }),
-            ...(contextOrigin !== undefined && { origin: contextOrigin }),
-            ...(contextCodeGeneration !== undefined && { codeGeneration: contextCodeGeneration }),
-            ...(microtaskMode !== undefined && { microtaskMode }),
-        };
+        const given = { name: contextName, origin: contextOrigin, codeGeneration: contextCodeGeneration, microtaskMode };
+        const settings: CreateContextOptions = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
         // It may be `vm.constants.DONT_CONTEXTIFY`.
         return reached(createContext(object as Context, settings), settings);
     };

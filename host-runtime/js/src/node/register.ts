@@ -8,7 +8,7 @@ import '../common/hook/global.js';
 import { hook } from '../common/hook/hook.js';
 import type { Loading } from '../common/hook/loading.js';
 import { isProfile } from '../common/profile/profile.js';
-import { reasonOf } from '../common/reason.js';
+import { reasonOf } from '../common/warn.js';
 import { hookSuspension } from '../common/recorder/suspension.js';
 import { tracesUrl } from '../common/otlp/settings.js';
 import { undelivered } from '../common/otlp/sink.js';

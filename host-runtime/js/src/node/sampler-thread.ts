@@ -2,13 +2,13 @@
 
 import { workerData } from 'node:worker_threads';
 import { threadClock, ticksOf } from '../common/clock/clock.js';
-import type { ProfiledInstance } from '../common/profile/profiled-instance.js';
+import type { ProfiledInstance } from '../common/profile/counts.js';
 import { SamplerLoop } from '../common/profile/sampler.js';
 import type { Sampling } from '../common/profile/sampling.js';
 import { Inbox } from './channel.js';
 import { Hub } from './hub.js';
 import { HubOutput } from './hub-output.js';
-import { threadOffset } from './offset.js';
+import { threadOffset } from './thread.js';
 
 export interface SamplerData {
     kperf: 'sampler';

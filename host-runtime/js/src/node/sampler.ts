@@ -2,7 +2,7 @@
 
 import type { Output } from '../common/recorder/output.js';
 import { countsAlone, hasEnded, type SamplerLink } from '../common/profile/profile.js';
-import type { ProfiledInstance } from '../common/profile/profiled-instance.js';
+import type { ProfiledInstance } from '../common/profile/counts.js';
 import { CONTROL_ENDED, IS_NONE, IS_RUNNING, SamplerControl, STATE } from '../common/profile/sampler.js';
 import type { Sampling } from '../common/profile/sampling.js';
 

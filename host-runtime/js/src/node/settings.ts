@@ -4,7 +4,7 @@ import { parseClock } from '../common/clock/clock.js';
 import { parseSampling, type SamplingOptions } from '../common/profile/sampling.js';
 import { hasMultiMemory } from '../common/recorder/lane.js';
 import { otlpFromEnvironment } from '../common/otlp/settings.js';
-import { reasonOf } from '../common/reason.js';
+import { reasonOf } from '../common/warn.js';
 import type { RewriteOptions } from '../common/hook/rewriter.js';
 import type { LoadingSettings } from './loading.js';
 import { cacheFolder } from './module-cache.js';

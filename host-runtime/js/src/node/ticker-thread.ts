@@ -3,7 +3,7 @@
 import { workerData } from 'node:worker_threads';
 import { TickerLoop, type CellChange } from '../common/clock/ticker.js';
 import { Inbox } from './channel.js';
-import { threadOffset } from './offset.js';
+import { threadOffset } from './thread.js';
 
 export interface TickerData {
     kperf: 'ticker';

@@ -9,7 +9,7 @@ import { engine, importsOf } from '../common/engine.js';
 import { IDLE_PROBES } from '../common/hook/idle.js';
 import type { Loading } from '../common/hook/loading.js';
 import { headersOf } from '../common/hook/module-headers.js';
-import { reasonOf } from '../common/reason.js';
+import { reasonOf } from '../common/warn.js';
 import type { Recorder } from '../common/recorder/recorder.js';
 import { warn } from './warn.js';
 

@@ -5,7 +5,7 @@ import { hideInModule, hideInInstance, isHidden, visibleExports, visibleImports,
 import { isModule, sectionsOf } from '../engine.js';
 import { idleImports } from './idle.js';
 import type { Loaded, Loading } from './loading.js';
-import { reasonOf } from '../reason.js';
+import { reasonOf } from '../warn.js';
 import type { Recorder } from '../recorder/recorder.js';
 
 type Namespace = typeof WebAssembly;

@@ -2,7 +2,7 @@
 
 import { SYMBOLS_SECTION } from '../constants.js';
 import { headersOf, type ModuleHeaders } from './module-headers.js';
-import { reasonOf } from '../reason.js';
+import { reasonOf } from '../warn.js';
 import type { RewriteOptions, Rewriting } from './rewriter.js';
 
 /** The host's part. */

@@ -4,7 +4,23 @@
  */
 
 import { SHADOW_COUNTS } from '../constants.js';
-import type { ProfiledInstance } from './profiled-instance.js';
+
+/** A profiled instance, as its thread shares it with the sampler's. */
+export interface ProfiledInstance {
+    /** The recorder's number. */
+    number: number;
+    memory: WebAssembly.Memory;
+    idBase: number;
+    functions: number;
+    /** The time of its beginning, in ticks. */
+    begun: number;
+    /** Words of `CONTROL_*`. */
+    control: SharedArrayBuffer;
+    /** See `Counts`. */
+    switched: SharedArrayBuffer;
+    /** See `ParentReader`. */
+    parent: SharedArrayBuffer;
+}
 
 /** Layout of the shared memory: the number of switches, the time of the last one, and for each of the two states a base of each count. */
 const SWITCHED_AT = 8;

@@ -1,10 +1,9 @@
 /** The guest thread's side of a profiled instance (`kperf-wasm rewrite --record profile`). */
 
 import { EXPORT_PREFIX, Reason, SHADOW_LAST, SHADOW_STACK } from '../constants.js';
-import { Counts, switchBuffer, switchCounts } from './counts.js';
+import { Counts, type ProfiledInstance, switchBuffer, switchCounts } from './counts.js';
 import { exportsOf } from '../engine.js';
 import { equalParents, parentPayload, type Parent } from '../trace/parent.js';
-import type { ProfiledInstance } from './profiled-instance.js';
 import { CONTROL_BYTES, CONTROL_DEPTH, CONTROL_END, CONTROL_ENDED, CONTROL_TAKEN, CONTROL_OPEN, CONTROL_REASON, CONTROL_UNWOUND } from './sampler.js';
 import type { Sampling } from './sampling.js';
 import { parentCell, writeParent } from './parent-cell.js';

@@ -1,8 +1,7 @@
 /** Samples profiled instances, in a thread of its own. host-runtime/wasmtime/src/profile does the same. */
 
 import { Reason, SHADOW_SLOTS, SHADOW_STACK } from '../constants.js';
-import { Counts } from './counts.js';
-import type { ProfiledInstance } from './profiled-instance.js';
+import { Counts, type ProfiledInstance } from './counts.js';
 import { instantiate } from '../instantiate.js';
 import { SpanWriter } from './span-writer.js';
 import { HOST, SampleTree } from './sample-tree.js';

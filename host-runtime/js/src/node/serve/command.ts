@@ -7,7 +7,7 @@ import { isIP } from 'node:net';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { parseClock } from '../../common/clock/clock.js';
 import { otlpFromEnvironment, tracesUrl, type OtlpOptions } from '../../common/otlp/settings.js';
-import { reasonOf } from '../../common/reason.js';
+import { reasonOf } from '../../common/warn.js';
 import { rewrite, type RewriteOptions } from '../../common/hook/rewriter.js';
 import { parseSampling } from '../../common/profile/sampling.js';
 import { number, oneOf, PROBED, probed, printStatus, Usage } from '../cli-args.js';

@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { reasonOf } from '../../common/reason.js';
+import { reasonOf } from '../../common/warn.js';
 import { PART } from '../../common/serving.js';
 import { create } from '../trace-file.js';
 import { body, MAX_POST, Refused, tooLarge } from './answer.js';

@@ -3,7 +3,7 @@
 import { createServer, ServerResponse, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { PassThrough, pipeline } from 'node:stream';
-import { reasonOf } from '../../common/reason.js';
+import { reasonOf } from '../../common/warn.js';
 import { ISOLATION } from '../../common/serving.js';
 import { printStatus } from '../cli-args.js';
 import { MAX_HEADERS, Refused, respond } from './answer.js';

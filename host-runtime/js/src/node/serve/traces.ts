@@ -2,7 +2,7 @@
 
 import type { OtlpOptions } from '../../common/otlp/settings.js';
 import { OtlpSink } from '../../common/otlp/sink.js';
-import { reasonOf } from '../../common/reason.js';
+import { reasonOf } from '../../common/warn.js';
 import { printStatus } from '../cli-args.js';
 import { coreModule } from '../core.js';
 import { TraceFile, type Part } from './parts.js';
