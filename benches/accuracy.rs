@@ -16,7 +16,7 @@ mod sampler;
 use anyhow::{Context, ensure};
 use kperf_abi::SymbolTable;
 use kperf_profile::{FlatProfile, Profile};
-use kperf_rewriter::Probe;
+use kperf_rewriter::Recording;
 use kperf_trace::TraceReader;
 use kperf_wasmtime::{ClockChoice, HAS_NATIVE_STACKS, Recorder, Sampling, is_inlined, is_native};
 use std::collections::BTreeMap;
@@ -210,11 +210,11 @@ impl Guest {
     fn new(example: &str) -> anyhow::Result<Guest> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let wasm = std::fs::read(root.join(format!("examples/game-of-life/{example}/life.wasm")))?;
-        let rewrite = |probe| {
-            let options = kperf_rewriter::Options { probe, ..kperf_rewriter::Options::default() };
+        let rewrite = |recording| {
+            let options = kperf_rewriter::Options { recording, ..kperf_rewriter::Options::default() };
             kperf_rewriter::rewrite(&wasm, &options)
         };
-        let beside = rewrite(Probe::Import)?;
+        let beside = rewrite(Recording::imported())?;
         let mut config = Config::new();
         Recorder::configure(&mut config);
         config.wasm_gc(true).wasm_function_references(true).wasm_exceptions(true);
@@ -222,12 +222,12 @@ impl Guest {
         Ok(Guest {
             plain: Module::new(&engine, &wasm)?,
             probed: [
-                Module::new(&engine, &rewrite(Probe::Inline)?.wasm)?,
+                Module::new(&engine, &rewrite(Recording::inline())?.wasm)?,
                 Module::new(&engine, &beside.wasm)?,
             ],
             profiled: [
-                Module::new(&engine, &rewrite(Probe::Profile { spans: true })?.wasm)?,
-                Module::new(&engine, &rewrite(Probe::Count)?.wasm)?,
+                Module::new(&engine, &rewrite(Recording::Profile { spans: true })?.wasm)?,
+                Module::new(&engine, &rewrite(Recording::Count)?.wasm)?,
             ],
             symbols: beside.symbols,
             engine,

@@ -2,7 +2,7 @@
 
 use crate::common::burners::Burners;
 use kperf_profile::{FlatProfile, Profile};
-use kperf_rewriter::{Options, Probe, rewrite};
+use kperf_rewriter::{Options, Recording, rewrite};
 use kperf_trace::{Summary, TraceReader};
 use kperf_wasmtime::{ClockChoice, Recorder};
 use std::time::Instant;
@@ -21,12 +21,12 @@ const GUESTS: [(u32, u32); 2] = [(40_000, 200), (40, 200_000)];
 
 /// The share of the guest's wall time that the trace has, as self times or as time in the recorder, and the trace's outcome. On a
 /// busy machine the scheduler often stops a thread just when it hands its events over.
-fn accounted(probe: Probe, (calls, turns): (u32, u32)) -> (f64, Summary) {
+fn accounted(recording: Recording, (calls, turns): (u32, u32)) -> (f64, Summary) {
     let mut config = Config::new();
     Recorder::configure(&mut config);
     let engine = Engine::new(&config).expect("an engine");
     let rewritten =
-        rewrite(&wat::parse_str(GUEST).expect("a module"), &Options { probe, ..Options::default() })
+        rewrite(&wat::parse_str(GUEST).expect("a module"), &Options { recording, ..Options::default() })
             .expect("probes");
     let module = Module::new(&engine, &rewritten.wasm).expect("a module");
     let trace = tempfile::NamedTempFile::new().expect("a file");
@@ -45,8 +45,8 @@ fn accounted(probe: Probe, (calls, turns): (u32, u32)) -> (f64, Summary) {
         wall = begin.elapsed().as_nanos() as f64;
         Ok(())
     };
-    match probe {
-        Probe::Import => {
+    match recording {
+        Recording::Imported(_) => {
             let lane = recorder.link(&mut store, &mut linker).expect("a lane");
             lane.call(&mut store, |store| timed(store, &linker)).expect("it runs");
         }
@@ -68,11 +68,11 @@ fn accounted(probe: Probe, (calls, turns): (u32, u32)) -> (f64, Summary) {
 fn the_guest_s_time_is_in_the_trace_however_busy_the_machine_is() {
     let processors = std::thread::available_parallelism().map_or(2, |count| count.get());
     let _burners = Burners::start(3 * processors).expect("busy processes");
-    for probe in [Probe::Inline, Probe::Import] {
+    for recording in [Recording::inline(), Recording::imported()] {
         for guest in GUESTS {
             let mut parts = Vec::new();
             for _ in 0..15 {
-                let (part, summary) = accounted(probe, guest);
+                let (part, summary) = accounted(recording, guest);
                 parts.push(part);
                 let (stalled, wall) = (summary.ticker_stalls.nanos, summary.ticks.nanos);
                 assert!(stalled <= wall, "{stalled} ns of stalls in {wall} ns");
@@ -82,7 +82,7 @@ fn the_guest_s_time_is_in_the_trace_however_busy_the_machine_is() {
             let middle = &parts[4..11];
             assert!(
                 middle.iter().all(|part| (0.97..1.03).contains(part)),
-                "{probe:?} {guest:?}: {parts:.3?}"
+                "{recording:?} {guest:?}: {parts:.3?}"
             );
         }
     }

@@ -3,7 +3,7 @@
 //! Those of this folder always run. `KPERF_COMPONENT_SCRIPTS=FOLDER` runs all that are in a folder, a checkout of the tests of wasmtime
 //! or of wasm-tools, say: see tests/components/scripts/README.md.
 
-use kperf_rewriter::{Clock, Options, Probe, rewrite_component};
+use kperf_rewriter::{Clock, Imported, Options, Recording, rewrite_component};
 use kperf_wasmtime::{ClockChoice, ComponentLanes, RecordedStore, Recorder};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ impl Side {
         let mut config = Config::new();
         config.wasm_memory64(true).wasm_gc(true).wasm_exceptions(true);
         let engine = Engine::new(&config).unwrap();
-        let counts = matches!(&probes, Some(Options { clock: Clock::Instructions, .. }));
+        let counts = probes.as_ref().is_some_and(|options| options.recording.clock() == Clock::Instructions);
         let clock = if counts { ClockChoice::Instructions } else { ClockChoice::default() };
         let sink = std::fs::File::create(trace).unwrap();
         let recorder = Recorder::builder().clock(clock).sink(sink).build(&engine).unwrap();
@@ -239,8 +239,10 @@ fn value_of(value: &WastVal<'_>) -> Val {
 
 /// The probes of a trace, with either kind of clock, and of a profile.
 fn probes() -> [Options; 3] {
-    let counting = Options { clock: Clock::Instructions, ..Options::default() };
-    let profile = Options { probe: Probe::Profile { spans: true }, ..Options::default() };
+    let clock = Clock::Instructions;
+    let recording = Recording::Imported(Imported { clock, ..Imported::default() });
+    let counting = Options { recording, ..Options::default() };
+    let profile = Options { recording: Recording::Profile { spans: true }, ..Options::default() };
     [Options::default(), counting, profile]
 }
 

@@ -8,7 +8,7 @@ use crate::workload::Workload;
 use anyhow::{Context, ensure};
 use kperf_abi::{FuncId, SymbolTable, names};
 use kperf_profile::{FlatProfile, Profile};
-use kperf_rewriter::{Filter, Host, Options, Pattern, Probe, rewrite};
+use kperf_rewriter::{Filter, Host, Options, Pattern, Recording, rewrite};
 use kperf_trace::TraceReader;
 use kperf_wasmtime::{HAS_NATIVE_STACKS, Recorder, Sampling, is_native};
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ pub(crate) struct Function {
 const NATIVE_PERIOD: Duration = Duration::from_micros(200);
 /// On how many stacks profiles find open calls: the native one, and the shadow.
 const STACKS: usize = 2;
-const PROBES: [Probe; STACKS] = [Probe::Count, Probe::Profile { spans: true }];
+const RECORDINGS: [Recording; STACKS] = [Recording::Count, Recording::Profile { spans: true }];
 
 /// How many functions of each program are listed one by one.
 const TOLD: usize = 5;
@@ -52,9 +52,9 @@ pub(crate) type Probed = (Module, SymbolTable);
 pub(crate) fn measure(root: &Path, program: Program, rounds: usize) -> anyhow::Result<Accuracy> {
     let engine = guest::engine()?;
     let wasm = std::fs::read(Workload::Real(program).module(root))?;
-    let profiled = PROBES.map(|probe| {
+    let profiled = RECORDINGS.map(|recording| {
         // The time of the host's functions would be their callers' otherwise.
-        let rewritten = rewrite(&wasm, &Options { probe, imports: true, ..Options::default() })?;
+        let rewritten = rewrite(&wasm, &Options { recording, imports: true, ..Options::default() })?;
         anyhow::Ok((Module::new(&engine, &rewritten.wasm)?, rewritten.symbols))
     });
     let profiled = profiled.into_iter().collect::<anyhow::Result<Vec<_>>>()?;

@@ -182,8 +182,7 @@ fn rewritten(child: &ChildJob, way: Way, path: &Path) -> anyhow::Result<PathBuf>
         return Ok(module);
     }
     let options = kperf_rewriter::Options {
-        probe: way.probe(),
-        leaf: way.leaf(),
+        recording: way.recording(),
         filter: guest::filter(&child.job)?,
         ..Default::default()
     };

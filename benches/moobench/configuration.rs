@@ -1,7 +1,7 @@
 //! The ways of recording that are compared.
 
 use crate::tools::Tools;
-use kperf_rewriter::{Leaf, Probe};
+use kperf_rewriter::{Leaf, Recording};
 use kperf_wasmtime::HAS_NATIVE_STACKS;
 use serde::{Deserialize, Serialize};
 
@@ -89,23 +89,19 @@ pub(crate) enum Target {
 }
 
 impl Way {
-    /// What the probes of a module are that is recorded so.
-    pub(crate) fn probe(self) -> Probe {
+    /// What the probes of a module record.
+    pub(crate) fn recording(self) -> Recording {
         match self {
-            Way::Off | Way::Counted | Way::Recorder { inside: true, .. } => Probe::Inline,
-            Way::Profile { spans } => Probe::Profile { spans },
-            Way::Native => Probe::Count,
-            _ => Probe::Import,
+            Way::Counted => Recording::inline_with(Leaf::Count),
+            Way::Off | Way::Recorder { inside: true, .. } => Recording::inline(),
+            Way::Profile { spans } => Recording::Profile { spans },
+            Way::Native => Recording::Count,
+            _ => Recording::imported(),
         }
     }
 }
 
 impl Way {
-    /// What becomes of leaves.
-    pub(crate) fn leaf(self) -> Leaf {
-        if self == Way::Counted { Leaf::Count } else { Leaf::Time }
-    }
-
     /// The clock of a recorder and where its trace goes, if it is one.
     pub(crate) fn recorder(self) -> Option<(bool, Clock, Target)> {
         match self {
@@ -201,7 +197,7 @@ impl Configuration {
     pub(crate) fn needs(&self, tools: &Tools) -> Option<&'static str> {
         let node = (self.host == Host::Node && tools.node.is_none())
             .then_some("node and `npm ci` in host-runtime/js");
-        let inside = (self.host == Host::Node && self.way.probe() != Probe::Import && !tools.node_inside)
+        let inside = (self.host == Host::Node && !self.way.recording().is_imported() && !tools.node_inside)
             .then_some("package for node that serves recorders inside of modules");
         let jvm = (self.host == Host::Jvm && tools.java.is_none()).then_some("java and javac");
         let own = match self.way {

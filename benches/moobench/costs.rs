@@ -4,7 +4,7 @@
 use crate::sustained::Runs;
 use crate::workload::Workload;
 use anyhow::Context;
-use kperf_rewriter::{AllocationOptions, Clock, Options, Probe, rewrite};
+use kperf_rewriter::{Allocations, Clock, Inline, Options, Recording, rewrite};
 use kperf_trace::{Event, Item, TraceReader};
 use kperf_wasmtime::ClockChoice;
 use std::path::Path;
@@ -30,15 +30,18 @@ pub(crate) fn measure(root: &Path, workload: &Workload, rounds: usize) -> anyhow
     let wasm = std::fs::read(workload.module(root))?;
     let runs = Runs { engine: &engine, root, workload };
     let probed = |clock, allocations| -> anyhow::Result<(Module, Vec<u8>)> {
-        let options = Options { probe: Probe::Inline, clock, allocations, ..Options::default() };
+        let options = Options {
+            recording: Recording::Inline(Inline { clock, allocations, ..Inline::default() }),
+            ..Options::default()
+        };
         let rewritten = rewrite(&wasm, &options)?;
         Ok((Module::new(&engine, &rewritten.wasm)?, rewritten.symbols.to_bytes()))
     };
     let plain = Module::new(&engine, &wasm)?;
     let ways = [
-        (probed(Clock::Host, None)?, ClockChoice::ticker()),
-        (probed(Clock::Instructions, None)?, ClockChoice::Instructions),
-        (probed(Clock::Host, Some(AllocationOptions::default()))?, ClockChoice::ticker()),
+        (probed(Clock::Host, Allocations::Off)?, ClockChoice::ticker()),
+        (probed(Clock::Instructions, Allocations::Off)?, ClockChoice::Instructions),
+        (probed(Clock::Host, Allocations::All)?, ClockChoice::ticker()),
     ];
     let mut least = [f64::INFINITY; 4];
     let mut calls = 0.0;

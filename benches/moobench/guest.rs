@@ -47,8 +47,7 @@ impl Compiled<'_> {
     fn new<'a>(engine: &'a Engine, child: &'a ChildJob, way: Way) -> anyhow::Result<Compiled<'a>> {
         let job = &child.job;
         let wasm = std::fs::read(job.workload.module(&job.root))?;
-        let (probe, leaf) = (way.probe(), way.leaf());
-        let options = Options { probe, leaf, filter: filter(job)?, ..Options::default() };
+        let options = Options { recording: way.recording(), filter: filter(job)?, ..Options::default() };
         let rewritten = rewrite(&wasm, &options)?;
         let symbols = rewritten.symbols.to_bytes();
         let wasm = match way {

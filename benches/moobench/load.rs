@@ -8,7 +8,7 @@ use crate::real::{self, Program};
 use crate::workload::Workload;
 use anyhow::{Context, ensure};
 use kperf_profile::{FlatProfile, Profile};
-use kperf_rewriter::{Host, Options, Probe, rewrite};
+use kperf_rewriter::{Host, Options, Recording, rewrite};
 use kperf_trace::TraceReader;
 use kperf_wasmtime::{ClockChoice, HAS_NATIVE_STACKS, Recorder};
 use std::path::Path;
@@ -42,12 +42,12 @@ pub(crate) fn measure(root: &Path, program: Program, rounds: usize) -> anyhow::R
     }
     let engine = guest::engine()?;
     let wasm = std::fs::read(Workload::Real(program).module(root))?;
-    let probed = |probe| {
-        let options = Options { probe, imports: true, host: Host::harmless(), ..Options::default() };
+    let probed = |recording| {
+        let options = Options { recording, imports: true, host: Host::harmless(), ..Options::default() };
         let rewritten = rewrite(&wasm, &options)?;
         anyhow::Ok((Module::new(&engine, &rewritten.wasm)?, rewritten.symbols))
     };
-    let (traced, profiled) = (probed(Probe::Inline)?, probed(Probe::Count)?);
+    let (traced, profiled) = (probed(Recording::inline())?, probed(Recording::Count)?);
     let symbols = profiled.1.symbols.iter();
     let names: Vec<_> =
         symbols.map(|symbol| (symbol.func_index.0, symbol.display_name().to_owned())).collect();

@@ -10,7 +10,7 @@ use crate::sustained::{self, Sustained};
 use crate::tools::Tools;
 use crate::workload::{Language, Workload};
 use crate::{machine, plot};
-use kperf_rewriter::{Options, Probe, rewrite};
+use kperf_rewriter::{Options, Recording, rewrite};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
@@ -142,8 +142,8 @@ impl Report {
             let parsing = least(|| parse(&wasm))?.1;
             let mut sizes = Vec::new();
             let mut times = vec![format!("{parsing:.2} ms")];
-            for probe in [Probe::Import, Probe::Inline] {
-                let options = Options { probe, imports: true, ..Options::default() };
+            for recording in [Recording::imported(), Recording::inline()] {
+                let options = Options { recording, imports: true, ..Options::default() };
                 let (rewritten, millis) = least(|| Ok(rewrite(&wasm, &options)?))?;
                 if sizes.is_empty() {
                     cells.push(rewritten.symbols.symbols.len().to_string());

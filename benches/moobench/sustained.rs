@@ -7,7 +7,7 @@ use crate::guest::{self, Guest};
 use crate::real;
 use crate::workload::Workload;
 use anyhow::{Context, ensure};
-use kperf_rewriter::{Options, Probe, rewrite};
+use kperf_rewriter::{Options, Recording, rewrite};
 use kperf_wasmtime::{ClockChoice, Recorder};
 use std::fs::File;
 use std::path::Path;
@@ -53,7 +53,7 @@ pub(crate) struct Part {
 pub(crate) fn measure(root: &Path, workload: &Workload, rounds: usize) -> anyhow::Result<Sustained> {
     let engine = guest::engine()?;
     let wasm = std::fs::read(workload.module(root))?;
-    let rewritten = rewrite(&wasm, &Options { probe: Probe::Inline, ..Options::default() })?;
+    let rewritten = rewrite(&wasm, &Options { recording: Recording::inline(), ..Options::default() })?;
     let program = Runs { engine: &engine, root, workload };
     let (plain, probed) = (Module::new(&engine, &wasm)?, Module::new(&engine, &rewritten.wasm)?);
     let symbols = rewritten.symbols.to_bytes();

@@ -9,7 +9,7 @@ mod shape;
 #[path = "../../tests/differential/side.rs"]
 mod side;
 
-use kperf_rewriter::Probe;
+use kperf_rewriter::Recording;
 use std::sync::LazyLock;
 use wasmtime::Engine;
 
@@ -18,7 +18,7 @@ static ENGINE: LazyLock<Engine> = LazyLock::new(side::engine);
 libfuzzer_sys::fuzz_target!(|input: (u64, &[u8])| {
     let (shape, bytes) = input;
     if let Some(wasm) = shape::generate(shape, bytes) {
-        let probe = if shape.is_multiple_of(3) { Probe::Inline } else { Probe::Import };
-        compare::compare(&ENGINE, &wasm, probe, shape.is_multiple_of(2));
+        let recording = if shape.is_multiple_of(3) { Recording::inline() } else { Recording::imported() };
+        compare::compare(&ENGINE, &wasm, recording, shape.is_multiple_of(2));
     }
 });

@@ -112,6 +112,9 @@ fn main() -> ExitCode {
                 let cause = cause.to_string().replace('\n', "\n       ");
                 text.push_str(&format!("    {n}: {cause}\n"));
             }
+            if let Some(hint) = shared::hints::of(&error) {
+                text.push_str(&format!("hint: {hint}\n"));
+            }
             // A closed stderr loses the error.
             let _ = std::io::stderr().write_all(output::safe(&text).as_bytes());
             ExitCode::FAILURE

@@ -11,7 +11,9 @@ use crate::shared::symbols;
 use anyhow::{Context, bail};
 use host::HostArgs;
 use kperf_abi::SymbolTable;
-use kperf_rewriter::{Decision, Options, Plan, Probe, RewrittenComponent, SkipReason, SymbolFile, Warning};
+use kperf_rewriter::{
+    Decision, Options, Plan, Recording, RewrittenComponent, SkipReason, SymbolFile, Warning,
+};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -93,10 +95,10 @@ impl Opts {
             let module = input::read_module(path)?;
             let name = input::module_name(path);
             let options = match self.clock {
-                ClockArg::Host => self.probes.options(name, self.imports, id_base, Probe::Import)?,
+                ClockArg::Host => self.probes.options(name, self.imports, id_base, Recording::imported())?,
                 ClockArg::Instructions => {
                     let is_component = kperf_rewriter::is_component(&module);
-                    let auto = if is_component { Probe::Import } else { Probe::Inline };
+                    let auto = if is_component { Recording::imported() } else { Recording::inline() };
                     self.probes.counting(name, self.imports, id_base, auto)?
                 }
             };
@@ -293,7 +295,7 @@ fn summary(module: &Path, target: &Path, size: usize, rewritten: &Rewritten, beg
         let _ = write!(text, "\n  {counted} counted only: their time is part of their callers'");
     }
     for (reason, count) in rewritten.skipped() {
-        let _ = write!(text, "\n  {count} without a probe: {reason}");
+        let _ = write!(text, "\n  {count} without a probe: {}", why(reason));
     }
     text
 }
@@ -308,7 +310,7 @@ fn list(plan: &Plan) -> String {
                 writeln!(text, "{:>8}  func[{}] {name}{counted}", id.0, function.index.0)
             }
             Decision::Skip(reason) => {
-                writeln!(text, "{:>8}  func[{}] {name}: {reason}", "-", function.index.0)
+                writeln!(text, "{:>8}  func[{}] {name}: {}", "-", function.index.0, why(reason))
             }
         };
     }
@@ -319,4 +321,12 @@ fn list(plan: &Plan) -> String {
     };
     let _ = writeln!(text, "{probed} probed{counted}, {} not", plan.functions.len() - probed);
     text
+}
+
+/// Why functions have no probe, with the flag that gives them one.
+fn why(reason: SkipReason) -> String {
+    match reason {
+        SkipReason::Host => format!("{reason} (--imports)"),
+        reason => reason.to_string(),
+    }
 }

@@ -3,6 +3,7 @@
 pub mod allocations;
 pub mod delivery;
 pub mod flags;
+pub mod hints;
 pub mod input;
 pub mod output;
 pub mod picture;

@@ -26,7 +26,9 @@ mod scan;
 mod scope;
 mod wit;
 
-use crate::{Error, ErrorKind, Left, Options, Plan, Probe, Warning, twin};
+use crate::{
+    Clock, Error, ErrorKind, Imported, Left, ModuleFeature, Options, Plan, Recording, Warning, twin,
+};
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{SymbolTable, names};
 use prelude::Recorder;
@@ -103,12 +105,14 @@ pub fn is_component(wasm: &[u8]) -> bool {
 /// # Errors
 ///
 /// If the component is invalid or has probes already, if a core module can't be rewritten (the error names it), if the
-/// options are for modules alone: a symbol map, or a recorder inside.
+/// options are not for components ([`ModuleFeature`]).
 pub fn rewrite_component(wasm: &[u8], options: &Options) -> Result<RewrittenComponent, Error> {
     check(options)?;
-    let makes_profile = matches!(options.probe, Probe::Profile { .. });
+    let makes_profile = matches!(options.recording, Recording::Profile { .. });
     // In any case the core modules import the recorder that stands beside them.
-    let options = &Options { probe: Probe::Import, ..options.clone() };
+    let clock = options.recording.clock();
+    let recording = Recording::Imported(Imported { clock, ..Imported::default() });
+    let options = &Options { recording, ..options.clone() };
     let scan = scan::scan(wasm)?;
     if scan.has_probes {
         return Err(ErrorKind::AlreadyProbed.into());
@@ -130,7 +134,7 @@ pub fn rewrite_component(wasm: &[u8], options: &Options) -> Result<RewrittenComp
         // What calls from outside get is not known yet: at most two ids for each function.
         let more = lifted.iter().flatten().filter(|export| export.tells()).count() as u32;
         Recorder::Profile(options.id_base..next_id.saturating_add(more.saturating_mul(2)))
-    } else if options.clock == crate::Clock::Instructions {
+    } else if clock == Clock::Instructions {
         Recorder::Counting
     } else {
         Recorder::Trace
@@ -205,26 +209,16 @@ pub fn component_records(wasm: &[u8]) -> Option<Records> {
     None
 }
 
-/// Refuses options that are for modules alone.
+/// Fails on options that components can't have.
 fn check(options: &Options) -> Result<(), Error> {
-    let alone = |what: &str| ErrorKind::ForModulesAlone { what: what.to_owned() }.into();
-    if options.names.is_some() {
-        return Err(alone("a file with the names of one module"));
-    }
-    if options.allocations.is_some() {
-        return Err(alone("a record of allocations"));
-    }
-    match options.probe {
-        Probe::Import => Ok(()),
-        Probe::Profile { .. } if options.clock == crate::Clock::Instructions => {
-            Err(ErrorKind::ClockNeedsTrace.into())
-        }
-        Probe::Profile { .. } => Ok(()),
-        Probe::Inline => Err(alone(
-            "a recorder inside of modules (`--probe inline`); in a component it stands beside them",
-        )),
-        Probe::Count => Err(alone("a profile on the stack of the thread (`--stack native`)")),
-    }
+    let feature = match options.recording {
+        _ if options.names.is_some() => ModuleFeature::NameFile,
+        _ if options.recording.has_allocations() => ModuleFeature::Allocations,
+        Recording::Imported(_) | Recording::Profile { .. } => return Ok(()),
+        Recording::Inline(_) => ModuleFeature::InlineRecorder,
+        Recording::Count => ModuleFeature::NativeStack,
+    };
+    Err(ErrorKind::NotForComponents { feature }.into())
 }
 
 /// The symbol tables of a component that has probes already, one for each core module with probes; none for one without.

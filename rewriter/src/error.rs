@@ -1,3 +1,5 @@
+//! Why a module can't be rewritten.
+
 use crate::Mismatch;
 use std::fmt;
 
@@ -29,47 +31,47 @@ pub enum ErrorKind {
         /// Why.
         error: Box<Error>,
     },
-    /// What is wanted goes with a module, not with a component.
-    ForModulesAlone {
+    /// The options ask for something that components can't have.
+    NotForComponents {
         /// What it is.
-        what: String,
+        feature: ModuleFeature,
     },
-    /// The input carries a `kperf.symbols` section: it has probes already.
+    /// The input already has probes: it has a section `kperf.symbols`.
     AlreadyProbed,
-    /// The input imports or exports a name that probes need for themselves.
+    /// The input imports or exports a name that is reserved for probes.
     ReservedName {
         /// The name.
         name: String,
     },
-    /// The input uses something that probes can't be put around.
+    /// The input uses something that the rewriter doesn't support.
     Unsupported {
-        /// The name of it.
+        /// Its name.
         what: String,
-        /// Where it was met.
+        /// Where it is.
         offset: u64,
     },
-    /// Functions that should have a probe may be on a stack that is suspended.
+    /// Functions that would get a probe may be open on a stack that is suspended.
     SwitchesStacks {
         /// Names of some of them.
         names: Vec<String>,
-        /// How many others there are.
+        /// How many more there are.
         others: usize,
-        /// Where an instruction for it was met.
+        /// Where a function switches stacks.
         offset: u64,
     },
-    /// The filters leave no function.
+    /// The filter matches no function.
     NothingMatched {
         /// How many functions there were to choose from.
         functions: usize,
     },
-    /// A pattern of `--only` or `--skip` that no function's name matches.
+    /// A pattern of the filter matches no function's name.
     PatternMatchesNothing {
         /// The pattern.
         pattern: String,
-        /// One that would match.
+        /// A pattern that would match.
         hint: Option<String>,
     },
-    /// `--only` or `--skip` has a pattern that is neither a glob nor a regular expression.
+    /// A pattern is neither a glob nor a regular expression.
     BadPattern {
         /// The pattern.
         pattern: String,
@@ -84,11 +86,11 @@ pub enum ErrorKind {
     /// A symbol map has more names than modules have functions.
     LargeNameMap {
         /// How many names it may have.
-        most: usize,
+        max: usize,
     },
-    /// The file with names is not of the module's build.
+    /// The file with names is of another build than the module.
     OtherBuild {
-        /// How that is known.
+        /// How they differ.
         mismatch: Mismatch,
     },
     /// A source map can't be read.
@@ -96,8 +98,6 @@ pub enum ErrorKind {
         /// What is wrong with it.
         message: String,
     },
-    /// Instructions are wanted as the clock, with probes that have no such clock.
-    ClockNeedsTrace,
     /// A function's instructions can't be counted, which would make the clock of all others wrong.
     NotCounted {
         /// Its index.
@@ -105,38 +105,34 @@ pub enum ErrorKind {
         /// Why.
         why: &'static str,
     },
-    /// What is allocated is to be recorded, with probes that record no events.
-    AllocationsNeedTrace,
-    /// Samples of what is allocated are wanted, with probes that record all of it.
-    SamplesNeedInline,
-    /// A function can't be what it was said to be: one of an allocator's.
+    /// A function that the options name can't be an allocator's.
     BadAllocator {
-        /// What was said.
+        /// Its name.
         name: String,
-        /// Why it can't.
+        /// Why not.
         why: String,
     },
     /// More functions than there are ids.
     TooManyIds,
-    /// The module is within the engines' limits, and isn't with its probes.
+    /// With its probes the module would exceed a limit of engines that the original meets.
     TooMany {
-        /// What there is too much of: functions, globals, memories ..
+        /// What is limited: functions, globals, memories ..
         what: &'static str,
-        /// How many there would be.
+        /// How many the module would have.
         count: usize,
         /// How many engines allow.
         limit: usize,
     },
-    /// The module is loaded beside others at run time, and would have its recorder inside.
+    /// The module is linked to others at run time, so it can't contain its recorder.
     SideModule {
-        /// The section that says so.
+        /// The custom section of dynamic linking.
         section: String,
     },
-    /// The rewritten module is invalid. This is a defect of the rewriter (only checked on demand and in debug builds).
+    /// The rewritten module is invalid. This is a bug in the rewriter; it is looked for on demand and in debug builds.
     Invalid {
         /// What the validator said.
         message: String,
-        /// The instructions around the place, and the function that they are of.
+        /// The function, and the instructions around the invalid one.
         context: String,
     },
 }
@@ -184,14 +180,12 @@ impl fmt::Display for Error {
             }
             ErrorKind::NotAComponent => write!(f, "this is a core module, not a component"),
             ErrorKind::InModule { name, error } => write!(f, "the core module `{name}`: {error}"),
-            ErrorKind::ForModulesAlone { what } => {
-                write!(f, "components can't have it: {what}")
-            }
+            ErrorKind::NotForComponents { feature } => write!(f, "{feature} is not supported for components"),
             ErrorKind::AlreadyProbed => {
-                write!(f, "the module has probes already (it carries `kperf.symbols`); rewrite the original")
+                write!(f, "the module already has probes (a section `kperf.symbols`); rewrite the original")
             }
             ErrorKind::ReservedName { name } => {
-                write!(f, "the module uses the reserved name `{name}`, which probes need for themselves")
+                write!(f, "the module uses the name `{name}`, which is reserved for probes")
             }
             ErrorKind::Unsupported { what, offset } => {
                 write!(f, "{what} is not supported (at offset {offset:#x})")
@@ -199,25 +193,27 @@ impl fmt::Display for Error {
             ErrorKind::SwitchesStacks { names, others, offset } => {
                 write!(
                     f,
-                    "probes can't follow a call whose stack is suspended (stack switching, at offset {offset:#x}); leave out \
-                     what may be called there:"
+                    "functions that may be open while their stack is suspended can't have probes (stack switching, at \
+                     offset {offset:#x}): "
                 )?;
-                names.iter().try_for_each(|name| write!(f, " --skip '{name}'"))?;
+                for (n, name) in names.iter().enumerate() {
+                    write!(f, "{}`{name}`", if n == 0 { "" } else { ", " })?;
+                }
                 match others {
                     0 => Ok(()),
                     others => write!(f, " and {others} more"),
                 }
             }
             ErrorKind::NothingMatched { functions: 1 } => {
-                write!(f, "the filters leave out the only function")
+                write!(f, "the filter matches none of the module's functions: it has one")
             }
             ErrorKind::NothingMatched { functions } => {
-                write!(f, "the filters leave none of {functions} functions")
+                write!(f, "the filter matches none of {functions} functions")
             }
             ErrorKind::PatternMatchesNothing { pattern, hint } => {
                 write!(f, "no function's name matches `{pattern}`")?;
                 match hint {
-                    Some(hint) => write!(f, "; is it `{hint}` that you want?"),
+                    Some(hint) => write!(f, "; did you mean `{hint}`?"),
                     None => Ok(()),
                 }
             }
@@ -225,28 +221,19 @@ impl fmt::Display for Error {
             ErrorKind::BadNameMap { line } => {
                 write!(f, "line {line} of the symbol map is not of the form `index:name`")
             }
-            ErrorKind::LargeNameMap { most } => write!(f, "the symbol map has more than {most} names"),
+            ErrorKind::LargeNameMap { max } => write!(f, "the symbol map has more than {max} names"),
             ErrorKind::OtherBuild { mismatch } => {
-                write!(f, "the file with its names is not of this build: {mismatch}")
+                write!(f, "the file with the names is of another build: {mismatch}")
             }
             ErrorKind::BadSourceMap { message } => {
-                write!(f, "it is no source map that can be read: {message}")
-            }
-            ErrorKind::ClockNeedsTrace => {
-                write!(f, "only a trace counts instructions; a profile has samples (`--record trace`)")
+                write!(f, "failed to read the source map: {message}")
             }
             ErrorKind::NotCounted { index, why } => {
                 write!(f, "the instructions of function {index} can't be counted: {why}")
             }
-            ErrorKind::AllocationsNeedTrace => {
-                write!(f, "allocations are recorded in a trace of the calls, and a profile has none")
-            }
-            ErrorKind::SamplesNeedInline => {
-                write!(f, "only inlined probes can record samples of allocations (`--probe inline`)")
-            }
             ErrorKind::BadAllocator { name, why } => write!(f, "the allocator `{name}`: {why}"),
             ErrorKind::TooManyIds => {
-                write!(f, "the module has too many functions: ids begin at --id-base and end at 2^30")
+                write!(f, "the module has too many functions: ids must be less than 2^30")
             }
             ErrorKind::TooMany { what, count, limit } => {
                 write!(f, "with probes the module would have {count} {what}; engines allow {limit}")
@@ -254,14 +241,14 @@ impl fmt::Display for Error {
             ErrorKind::SideModule { section } => {
                 write!(
                     f,
-                    "a module that is loaded beside others (it has a section `{section}`) can't have its recorder inside: \
-                     loaders fail at the recorder's exports; imported probes go into it (`--probe import`, a trace)"
+                    "a module that is linked at run time (it has a section `{section}`) can't contain its recorder: its loader \
+                     rejects the recorder's exports; use imported probes"
                 )
             }
             ErrorKind::Invalid { message, context } => {
                 write!(
                     f,
-                    "the rewritten module is invalid, which is a defect of the rewriter: {message}\n{context}"
+                    "the rewritten module is invalid, which is a bug in the rewriter: {message}\n{context}"
                 )
             }
         }
@@ -269,3 +256,28 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// What modules can have and components can't.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ModuleFeature {
+    /// A file with names.
+    NameFile,
+    /// Recording allocations.
+    Allocations,
+    /// A recorder that is a part of the modules: a component has it beside them.
+    InlineRecorder,
+    /// A profile that samples the stack of the thread.
+    NativeStack,
+}
+
+impl fmt::Display for ModuleFeature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ModuleFeature::NameFile => "a file with the names of one module",
+            ModuleFeature::Allocations => "recording allocations",
+            ModuleFeature::InlineRecorder => "a recorder inside the modules",
+            ModuleFeature::NativeStack => "sampling the stack of the thread",
+        })
+    }
+}

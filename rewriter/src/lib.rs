@@ -4,7 +4,6 @@
 //! are its pipeline: `parse` finds what a module has, `plan` chooses the functions, `instrument` runs the pass, `write`
 //! writes the new module, `body` each function of it.
 
-mod clock;
 mod codes;
 #[cfg(feature = "components")]
 mod component;
@@ -18,6 +17,7 @@ mod name_section;
 mod names;
 mod options;
 mod plan;
+mod recording;
 mod skipped;
 mod source;
 mod source_map;
@@ -26,23 +26,21 @@ mod symbol_file;
 mod twin;
 mod warning;
 
-pub use clock::Clock;
 #[cfg(feature = "components")]
 pub use component::{
     CoreModule, Described, Records, RewrittenComponent, component_records, core_modules, is_component,
     probed_component, rewrite_component,
 };
-pub use error::{Error, ErrorKind};
-pub use instrument::form::Probe;
+pub use error::{Error, ErrorKind, ModuleFeature};
 pub use instrument::pass::{Rewritten, identity, plan, rewrite};
 pub use mismatch::Mismatch;
 pub use names::NameMap;
 pub use options::Options;
-pub use plan::allocators::AllocationOptions;
+pub use plan::allocators::AllocatorOptions;
 pub use plan::choose::{Decision, Plan, PlannedFunc};
 pub use plan::filter::{Filter, Pattern};
-pub use plan::leaf::Leaf;
 pub use plan::reach::Host;
+pub use recording::{Allocations, Clock, Imported, Inline, Leaf, Recording};
 pub use skipped::{Left, SkipReason};
 pub use source_map::SourceMap;
 pub use symbol_file::SymbolFile;

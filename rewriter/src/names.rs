@@ -32,7 +32,7 @@ impl NameMap {
                 .ok_or(ErrorKind::BadNameMap { line: n + 1 })?;
             names.insert(index, name);
             if names.len() > MAX_NAMES {
-                return Err(ErrorKind::LargeNameMap { most: MAX_NAMES }.into());
+                return Err(ErrorKind::LargeNameMap { max: MAX_NAMES }.into());
             }
         }
         Ok(NameMap { names })

@@ -1,14 +1,10 @@
-use crate::{AllocationOptions, Clock, Filter, Host, Leaf, Probe, SymbolFile};
+use crate::{AllocatorOptions, Filter, Host, Recording, SymbolFile};
 
 /// What to rewrite, and how. The default puts a probe into every function that the module defines.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Where the probes come from.
-    pub probe: Probe,
-    /// What the times of events are.
-    pub clock: Clock,
-    /// Whether small functions that call nothing and can't trap are timed. They always are, unless the probe is [`Probe::Inline`].
-    pub leaf: Leaf,
+    /// What is recorded, and where the recorder is.
+    pub recording: Recording,
     /// Which functions, by their demangled names.
     pub filter: Filter,
     /// Functions with fewer instructions get no probe (the body's last `end` isn't counted).
@@ -19,8 +15,8 @@ pub struct Options {
     pub imports: bool,
     /// What is known of the host. The more is known, the fewer calls need an `unwind` behind them.
     pub host: Host,
-    /// Whether what is allocated is recorded too.
-    pub allocations: Option<AllocationOptions>,
+    /// Which functions are allocators', beyond those with known names, if allocations are recorded.
+    pub allocators: AllocatorOptions,
     /// The first FuncId.
     pub id_base: u32,
     /// Names for a module that was stripped of its own, and places in the source.

@@ -5,21 +5,21 @@ use std::fmt;
 /// Why a function gets no probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SkipReason {
-    /// `--only` or `--skip` leaves it out.
+    /// The filter leaves it out.
     Filtered,
-    /// It has fewer instructions than `--min-instructions`.
+    /// It has fewer instructions than [`Options::min_instructions`](crate::Options::min_instructions).
     Small,
     /// It isn't exported, and only exported functions were wanted.
     NotExported,
-    /// It is the host's, and `--imports` wasn't given.
+    /// It is the host's, and [`Options::imports`](crate::Options::imports) is off.
     Host,
-    /// It is another core module's of the component, where it has its own probe.
+    /// It belongs to another core module of the component, where it has its own probe.
     Linked,
-    /// The engine compiles calls of it to something else than a call (`wasm:*`).
+    /// It is an engine builtin (`wasm:*`): engines compile calls of it to something else.
     EngineBuiltin,
-    /// A local more would exceed the engines' limit of 50,000.
+    /// One more local would exceed the engines' limit of 50,000.
     TooManyLocals,
-    /// It is shared between threads and may call only functions that are, which probes aren't.
+    /// It is shared between threads, so it may only call shared functions, and probes are not shared.
     Shared,
     /// With its probe it would exceed the engines' limit of 7,654,321 bytes.
     TooLarge,
@@ -38,12 +38,12 @@ impl fmt::Display for SkipReason {
             SkipReason::Filtered => "filtered out",
             SkipReason::Small => "too few instructions",
             SkipReason::NotExported => "not exported",
-            SkipReason::Host => "the host's (--imports)",
-            SkipReason::Linked => "another core module's",
+            SkipReason::Host => "imported",
+            SkipReason::Linked => "defined in another core module",
             SkipReason::EngineBuiltin => "an engine builtin",
-            SkipReason::TooManyLocals => "no room for a local: engines allow 50000",
-            SkipReason::Shared => "it is shared, and may not call what isn't",
-            SkipReason::TooLarge => "no room for a probe: engines allow bodies of 7654321 bytes",
+            SkipReason::TooManyLocals => "no room for a local: engines allow 50,000",
+            SkipReason::Shared => "shared functions may only call shared functions",
+            SkipReason::TooLarge => "no room for a probe: engines allow bodies of 7,654,321 bytes",
         })
     }
 }

@@ -1,13 +1,11 @@
 //! Modules of ten compilers, before and after: what LLVM's tools say of their debug information, the first line of each
 //! function, and the line of every instruction, by DWARF or by the source map inside the module. `all_lines/README.md` has what came of the long set, and `all_lines/build.sh`
-//! makes it: `KPERF_LINES=FOLDER cargo test --release -p kperf-rewriter --test all_lines -- --nocapture`.
-
-#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
+//! makes it: `KPERF_LINES=FOLDER cargo test --release -p kperf-rewriter --test main all_lines -- --nocapture`.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gimli::{Dwarf, EndianSlice, LittleEndian};
-use kperf_rewriter::{Options, Probe, Warning, rewrite};
+use kperf_rewriter::{Options, Recording, Warning, rewrite};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -77,7 +75,7 @@ fn check(path: &Path) -> Result<String, String> {
     if let Some(at) = wasm.windows(LOADED.len()).take(1 << 8).position(|bytes| bytes == LOADED) {
         wasm[at + 1] = b'-';
     }
-    let options = Options { probe: Probe::Count, ..Options::default() };
+    let options = Options { recording: Recording::Count, ..Options::default() };
     let rewritten = rewrite(&wasm, &options).map_err(|error| error.to_string())?;
     let is_elsewhere = |warning: &Warning| {
         matches!(warning, Warning::DroppedSection { name } if name == SOURCE_MAP) && !Lines::has_map(&wasm)

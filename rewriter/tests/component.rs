@@ -3,8 +3,8 @@
 use kperf_abi::recorder::Form;
 use kperf_abi::{SymbolTable, names};
 use kperf_rewriter::{
-    Clock, ErrorKind, Filter, Left, Options, Pattern, Probe, Records, RewrittenComponent, component_records,
-    rewrite_component,
+    Clock, ErrorKind, Filter, Imported, Inline, Left, ModuleFeature, Options, Pattern, Recording, Records,
+    RewrittenComponent, component_records, rewrite_component,
 };
 
 fn wasm(text: &str) -> Vec<u8> {
@@ -437,15 +437,12 @@ fn what_is_refused_is_named() {
         (core instance $n (instantiate $n)) (core instance (instantiate $m (with "kperf" (instance $n)))))"#;
     assert_eq!(
         refused(&wasm(reserved)),
-        "the core module `app/m`: the module uses the reserved name `kperf.enter`, which probes need for themselves"
+        "the core module `app/m`: the module uses the name `kperf.enter`, which is reserved for probes"
     );
     let used = r#"(component (core module $m (import "kperf" "mark" (func (param i32))) (func))
         (core module $n (func (export "mark") (param i32)))
         (core instance $n (instantiate $n)) (core instance (instantiate $m (with "kperf" (instance $n)))))"#;
-    assert_eq!(
-        refused(&wasm(used)),
-        "the module uses the reserved name `kperf.*`, which probes need for themselves"
-    );
+    assert_eq!(refused(&wasm(used)), "the module uses the name `kperf.*`, which is reserved for probes");
     let mut nested = wasm("(component)");
     for _ in 0..120 {
         let mut around = wasm_encoder::Component::new();
@@ -455,28 +452,39 @@ fn what_is_refused_is_named() {
     assert!(refused(&nested).contains("nested"), "{}", refused(&nested));
     assert_eq!(names::COMPONENT_HOST, "kperf:host/recorder");
     let clock = Clock::Instructions;
-    for (options, why) in [
-        (Options { probe: Probe::Count, ..Options::default() }, "on the stack of the thread"),
-        (Options { probe: Probe::Inline, ..Options::default() }, "a recorder inside of modules"),
-        (Options { probe: Probe::Inline, clock: clock.clone(), ..Options::default() }, "a recorder inside"),
-        (
-            Options { probe: Probe::Profile { spans: true }, clock, ..Options::default() },
-            "only a trace counts",
-        ),
+    let counting = Recording::Inline(Inline { clock, ..Inline::default() });
+    let allocations = Recording::Imported(Imported { allocations: true, ..Imported::default() });
+    for (recording, expected) in [
+        (Recording::Count, ModuleFeature::NativeStack),
+        (Recording::inline(), ModuleFeature::InlineRecorder),
+        (counting, ModuleFeature::InlineRecorder),
+        (allocations, ModuleFeature::Allocations),
     ] {
-        let error = rewrite_component(&wasm(LIB), &options).expect_err("it is refused").to_string();
-        assert!(error.contains(why), "{error}");
+        let options = Options { recording, ..Options::default() };
+        let error = rewrite_component(&wasm(LIB), &options).expect_err("it is refused");
+        assert!(
+            matches!(error.kind(), ErrorKind::NotForComponents { feature } if *feature == expected),
+            "{error}"
+        );
     }
 }
 
-/// Which recorder stands in it, and what it has of the host.
+/// Options for modules whose clock is the number of instructions.
+fn counting() -> Options {
+    let clock = Clock::Instructions;
+    Options {
+        recording: Recording::Imported(Imported { clock, ..Imported::default() }),
+        ..Options::default()
+    }
+}
+
+/// Which recorder a component contains, and what that imports of the host.
 #[test]
 fn each_kind_of_record_has_a_recorder_of_its_own() {
-    let clock = Clock::Instructions;
-    let profile = Options { probe: Probe::Profile { spans: true }, id_base: 7, ..Options::default() };
+    let profile = Options { recording: Recording::Profile { spans: true }, id_base: 7, ..Options::default() };
     for (options, records, form) in [
         (Options::default(), Records::Trace, Form::Component),
-        (Options { clock, ..Options::default() }, Records::Instructions, Form::ComponentInstructions),
+        (counting(), Records::Instructions, Form::ComponentInstructions),
         (profile, Records::Profile, Form::ComponentProfile),
     ] {
         let rewritten = rewrite_with(LIB, &options);
@@ -501,11 +509,10 @@ fn each_kind_of_record_has_a_recorder_of_its_own() {
 fn a_byte_that_is_another_gives_an_error_or_a_valid_component() {
     let original = wasm(LIB);
     let options = Options { module_name: "app".into(), imports: true, ..Options::default() };
-    let clock = Clock::Instructions;
     let all = [
         options.clone(),
-        Options { clock, ..options.clone() },
-        Options { probe: Probe::Profile { spans: true }, ..options },
+        Options { recording: counting().recording, ..options.clone() },
+        Options { recording: Recording::Profile { spans: true }, ..options },
     ];
     let mut valid = 0;
     for at in 8..original.len() {

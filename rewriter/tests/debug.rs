@@ -3,10 +3,8 @@
 //! Where an instruction has come to is found here by counting: probes add no arithmetic and no access of memory, so the n-th
 //! of these in a function is the same before and after.
 
-#![allow(clippy::unwrap_used)]
-
 use gimli::{AttributeValue, Dwarf, EndianSlice, LittleEndian};
-use kperf_rewriter::{Clock, Options, Probe, Rewritten, Warning, rewrite};
+use kperf_rewriter::{Clock, Imported, Inline, Options, Recording, Rewritten, Warning, rewrite};
 use std::collections::BTreeMap;
 use std::process::Command;
 use wasmparser::{FunctionBody, Operator, Parser, Payload};
@@ -22,14 +20,16 @@ fn module(name: &str) -> Vec<u8> {
 
 /// Forms of probes.
 fn forms() -> [(&'static str, Options); 5] {
-    let with = |probe| Options { probe, ..Options::default() };
-    let counting = Options { clock: Clock::Instructions, ..with(Probe::Inline) };
+    let with = |recording| Options { recording, ..Options::default() };
+    let clock = Clock::Instructions;
+    let inside = Recording::Inline(Inline { clock, ..Inline::default() });
+    let beside = Recording::Imported(Imported { clock, ..Imported::default() });
     [
-        ("import", Options { imports: true, ..with(Probe::Import) }),
-        ("inline", with(Probe::Inline)),
-        ("count", with(Probe::Count)),
-        ("instructions", counting.clone()),
-        ("instructions beside", Options { probe: Probe::Import, ..counting }),
+        ("import", Options { imports: true, ..with(Recording::imported()) }),
+        ("inline", with(Recording::inline())),
+        ("count", with(Recording::Count)),
+        ("instructions", with(inside)),
+        ("instructions beside", with(beside)),
     ]
 }
 

@@ -1,8 +1,6 @@
 //! Real modules of six compilers: the rewritten ones validate, nothing is lost.
 
-#![allow(clippy::unwrap_used)]
-
-use kperf_rewriter::{ErrorKind, Filter, NameMap, Options, Pattern, Probe, SymbolFile, probed, rewrite};
+use kperf_rewriter::{ErrorKind, Filter, NameMap, Options, Pattern, Recording, SymbolFile, probed, rewrite};
 use wasmparser::{KnownCustom, Name, Operator, Parser, Payload, TypeRef, Validator, WasmFeatures};
 
 const LANGUAGES: [&str; 6] = ["rust", "c", "assemblyscript", "kotlin", "go", "wat"];
@@ -76,8 +74,8 @@ fn every_function_calls_enter_once_and_has_a_name() {
 #[test]
 fn branch_hints_of_probes_stand_at_their_branches() {
     for language in LANGUAGES {
-        for (probe, wants_hints) in [(Probe::Inline, true), (Probe::Import, false)] {
-            let options = Options { probe, imports: true, ..Options::default() };
+        for (recording, wants_hints) in [(Recording::inline(), true), (Recording::imported(), false)] {
+            let options = Options { recording, imports: true, ..Options::default() };
             let rewritten = rewrite(&example(language), &options).unwrap();
             let hinted = check_hints(&rewritten.wasm);
             // Imports have thunks, which call the host between two events.

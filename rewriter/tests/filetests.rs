@@ -13,9 +13,7 @@
 //! comes out into the files. Sections whose bytes change with each version (`producers`, `kperf.symbols`) are left out of the
 //! text; so are the functions of a recorder inside the module, which are the same each time, but with `--whole`.
 
-#![allow(clippy::unwrap_used)]
-
-use kperf_rewriter::{Clock, Filter, Leaf, Options, Pattern, Probe, rewrite};
+use kperf_rewriter::{Clock, Filter, Imported, Inline, Leaf, Options, Pattern, Recording, rewrite};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
@@ -136,11 +134,11 @@ fn options(source: &str) -> Options {
             "--imports" => options.imports = true,
             "--whole" => {}
             "--probe" => {
-                options.probe = match words.next().unwrap() {
-                    "inline" => Probe::Inline,
-                    "profile" => Probe::Profile { spans: false },
-                    "profile-spans" => Probe::Profile { spans: true },
-                    "count" => Probe::Count,
+                options.recording = match words.next().unwrap() {
+                    "inline" => Recording::inline(),
+                    "profile" => Recording::Profile { spans: false },
+                    "profile-spans" => Recording::Profile { spans: true },
+                    "count" => Recording::Count,
                     other => panic!("unknown probe {other}"),
                 }
             }
@@ -148,8 +146,13 @@ fn options(source: &str) -> Options {
                 options.host.harmless.push(Pattern::glob(words.next().unwrap()).unwrap());
             }
             "--closed" => options.host.closed = true,
-            "--clock-instructions" => options.clock = Clock::Instructions,
-            "--leaf-count" => options.leaf = Leaf::Count,
+            "--clock-instructions" => match &mut options.recording {
+                Recording::Imported(Imported { clock, .. }) | Recording::Inline(Inline { clock, .. }) => {
+                    *clock = Clock::Instructions;
+                }
+                other => panic!("{other:?} has no such clock"),
+            },
+            "--leaf-count" => options.recording = Recording::inline_with(Leaf::Count),
             "--exports" => options.exports_only = true,
             "--min-instructions" => options.min_instructions = words.next().unwrap().parse().unwrap(),
             "--id-base" => options.id_base = words.next().unwrap().parse().unwrap(),

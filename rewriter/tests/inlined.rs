@@ -1,10 +1,8 @@
 //! Which calls were inlined where, by the DWARF of several compilers (`source/build.sh`, `debug/build.sh`): as LLVM's own tool
 //! says it, where that is installed.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
-
 use kperf_abi::SymbolTable;
-use kperf_rewriter::{Options, Probe, SymbolFile, Twin, rewrite};
+use kperf_rewriter::{Options, Recording, SymbolFile, Twin, rewrite};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,8 +11,8 @@ fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
 }
 
-fn table(wasm: &[u8], probe: Probe) -> SymbolTable {
-    let rewritten = rewrite(wasm, &Options { probe, ..Options::default() }).unwrap();
+fn table(wasm: &[u8], recording: Recording) -> SymbolTable {
+    let rewritten = rewrite(wasm, &Options { recording, ..Options::default() }).unwrap();
     let own = kperf_rewriter::probed(&rewritten.wasm).unwrap().unwrap();
     assert_eq!(own, rewritten.symbols);
     own
@@ -41,8 +39,8 @@ fn named(frames: &[(&str, u32)]) -> Vec<(String, u32)> {
 fn calls_are_known_that_are_inlined_in_each_other() {
     for file in ["source/inlined.wasm", "source/inlined5.wasm"] {
         let wasm = std::fs::read(path(file)).unwrap();
-        for probe in [Probe::default(), Probe::Count] {
-            let table = table(&wasm, probe);
+        for recording in [Recording::default(), Recording::Count] {
+            let table = table(&wasm, recording);
             let find = |name: &str| table.symbols.iter().position(|symbol| &*symbol.name == name).unwrap();
             let (start, leaf, hot) = (find("_start"), find("leaf"), find("hot"));
             let code = table.codes.get(start);
@@ -65,7 +63,7 @@ fn calls_are_known_that_are_inlined_in_each_other() {
                 .collect();
             // A trace knows of no instruction of `term`: it calls nothing.
             let all = [("inner", 8), ("outer", 13), ("term", 18)];
-            let expected = if probe == Probe::Count { &all[..] } else { &all[..2] };
+            let expected = if recording == Recording::Count { &all[..] } else { &all[..2] };
             let mut sorted = places;
             sorted.sort_unstable();
             assert_eq!(sorted, expected, "{file}");
@@ -76,8 +74,8 @@ fn calls_are_known_that_are_inlined_in_each_other() {
 #[test]
 fn a_module_of_the_same_build_tells_them_later() {
     let wasm = std::fs::read(path("source/inlined.wasm")).unwrap();
-    let whole = table(&wasm, Probe::Count);
-    let options = Options { drops_debug: true, probe: Probe::Count, ..Options::default() };
+    let whole = table(&wasm, Recording::Count);
+    let options = Options { drops_debug: true, recording: Recording::Count, ..Options::default() };
     let mut bare = wasm_encoder::Module::new();
     for payload in wasmparser::Parser::new(0).parse_all(&wasm) {
         if let Some((id, range)) = payload.unwrap().as_section().filter(|(id, _)| *id != 0) {
@@ -135,7 +133,7 @@ fn they_are_those_of_llvm() {
     for path in files {
         let file = path.display();
         let wasm = std::fs::read(&path).unwrap();
-        let table = table(&wasm, Probe::Count);
+        let table = table(&wasm, Recording::Count);
         let code = table.module.code.as_ref().unwrap().offset;
         let mut places = Vec::new();
         for payload in wasmparser::Parser::new(0).parse_all(&wasm) {

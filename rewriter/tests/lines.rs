@@ -1,9 +1,7 @@
 //! Which lines instructions come from, and what functions call, by the DWARF that a compiler wrote (`source/build.sh`).
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 use kperf_abi::{FuncIndex, SymbolTable, Target};
-use kperf_rewriter::{Options, Probe, SymbolFile, Twin, rewrite};
+use kperf_rewriter::{Options, Recording, SymbolFile, Twin, rewrite};
 use std::path::Path;
 
 fn module(name: &str) -> Vec<u8> {
@@ -19,7 +17,7 @@ fn table(wasm: &[u8], options: &Options) -> SymbolTable {
 }
 
 fn counted() -> Options {
-    Options { probe: Probe::Count, ..Options::default() }
+    Options { recording: Recording::Count, ..Options::default() }
 }
 
 /// The lines from which a function may call another.
@@ -52,7 +50,7 @@ fn a_module_of_the_same_build_tells_them_later() {
         let whole = table(&wasm, &options);
         let stripped = wasm_encoder_strip(&wasm);
         let mut named = table(&stripped, &Options { drops_debug: true, ..options.clone() });
-        if options.probe == Probe::default() {
+        if options.recording == Recording::default() {
             assert!(named.codes.is_empty(), "without lines nobody needs the calls");
         }
         let twin = SymbolFile::Module(Box::new(Twin::parse(&wasm).unwrap()));

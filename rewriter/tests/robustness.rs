@@ -1,8 +1,6 @@
 //! Bad and truncated input: an error with its offset or a module, never a panic. `hostile` has the huge, `invalid` the
 //! invalid.
 
-#![allow(clippy::unwrap_used)]
-
 use kperf_rewriter::{Options, SkipReason, Warning, rewrite};
 use wasm_encoder::{
     CodeSection, Function, FunctionSection, Instruction, Module, NameMap, NameSection, TypeSection, ValType,

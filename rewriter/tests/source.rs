@@ -1,7 +1,5 @@
 //! Where functions stand in the source, by the DWARF that a compiler wrote (`source/build.sh`).
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 use kperf_rewriter::{Options, rewrite};
 use std::path::Path;
 

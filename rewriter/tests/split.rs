@@ -1,8 +1,6 @@
 //! Split DWARF: lines are in the module, and what is missing is reported.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
-use kperf_rewriter::{Options, Probe, SymbolFile, Twin, rewrite};
+use kperf_rewriter::{Options, Recording, SymbolFile, Twin, rewrite};
 
 fn read(name: &str) -> Vec<u8> {
     std::fs::read(format!("{}/tests/split/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
@@ -15,7 +13,7 @@ fn the_module_has_lines_and_a_problem_says_what_is_missing() {
         let twin = Twin::parse(&split).unwrap();
         assert!(twin.problems[0].contains("split DWARF), which are not read"), "{:?}", twin.problems);
         let names = Some(SymbolFile::Module(Box::new(twin)));
-        let options = Options { probe: Probe::Count, names, ..Options::default() };
+        let options = Options { recording: Recording::Count, names, ..Options::default() };
         let table = rewrite(&split, &options).unwrap().symbols;
         assert!(table.inlined.is_empty(), "{name}");
         let lines = table.codes.iter().map(|code| code.rows.len()).sum::<usize>();

@@ -1,7 +1,5 @@
 //! Modules that were stripped, and what tells their functions' names: an unstripped module of the same build.
 
-#![allow(clippy::unwrap_used)]
-
 use kperf_abi::{Symbol, SymbolTable};
 use kperf_rewriter::{ErrorKind, Mismatch, NameMap, Options, SourceMap, SymbolFile, Twin, rewrite};
 use wasm_encoder::{CustomSection, Module, RawSection};

@@ -19,7 +19,7 @@ mod written;
 
 use crate::common::effort;
 use host::Seen;
-use kperf_rewriter::{Filter, Leaf, Options, Pattern, Plan, Probe, plan};
+use kperf_rewriter::{Filter, Leaf, Options, Pattern, Plan, Recording, plan};
 use run::{Run, run};
 use std::collections::HashSet;
 use wasmtime::{Engine, Module};
@@ -27,12 +27,12 @@ use wasmtime::{Engine, Module};
 /// Functions of one module, by their names.
 type Functions = HashSet<String>;
 
-const FORMS: [(Probe, Leaf); 5] = [
-    (Probe::Import, Leaf::Time),
-    (Probe::Inline, Leaf::Time),
-    (Probe::Inline, Leaf::Count),
-    (Probe::Profile { spans: false }, Leaf::Time),
-    (Probe::Profile { spans: true }, Leaf::Time),
+const RECORDINGS: [Recording; 5] = [
+    Recording::imported(),
+    Recording::inline(),
+    Recording::inline_with(Leaf::Count),
+    Recording::Profile { spans: false },
+    Recording::Profile { spans: true },
 ];
 
 #[test]
@@ -152,17 +152,17 @@ impl<'a> Checked<'a> {
         let filter = Filter { only: Vec::new(), skip: skip.collect() };
         let expected = self.base.calls.without(skipped);
         let open: Vec<_> = self.base.seen.open.iter().map(|open| record::without(open, skipped)).collect();
-        for (probe, leaf) in FORMS {
+        for recording in RECORDINGS {
             let (filter, imports) = (filter.clone(), self.imports);
-            let options = Options { probe, leaf, filter, imports, validate: true, ..Options::default() };
-            let context = format!("{} {probe:?} {leaf:?} without {skipped:?}", self.context);
+            let options = Options { recording, filter, imports, validate: true, ..Options::default() };
+            let context = format!("{} {recording:?} without {skipped:?}", self.context);
             let Some(run) = run(self.engine, self.wasm, &options, self.seed, &context) else { continue };
             assert_eq!(self.base.outcomes, run.outcomes, "{context}");
-            match probe {
-                Probe::Profile { .. } => assert_same(&open, &run.seen.open, &context, "open calls"),
+            match recording {
+                Recording::Profile { .. } => assert_same(&open, &run.seen.open, &context, "open calls"),
                 _ => assert_same(&expected.lines(), &run.calls.lines(), &context, "calls"),
             }
-            if probe == Probe::Import {
+            if recording.is_imported() {
                 assert_same(&open, &run.seen.open, &context, "open calls");
             }
             let Seen { callbacks, .. } = run.seen;

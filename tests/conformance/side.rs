@@ -5,7 +5,7 @@ use super::outcome::{End, NO_INSTANCE, Outcome, PANICKED};
 use super::probes::{self, Probes};
 use super::script::{Action, Encoded, Execute, Expected, Step};
 use super::{spectest, values};
-use kperf_rewriter::{Leaf, Options, Probe, rewrite};
+use kperf_rewriter::{Leaf, Options, Recording, rewrite};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use wasmparser::{Validator, WasmFeatures};
@@ -210,15 +210,15 @@ impl Side {
             Modules::Original => None,
             Modules::Rewritten { .. } | Modules::Inlined(_) | Modules::Profiled => {
                 let imports = self.modules == Modules::Rewritten { imports: true };
-                let (probe, leaf) = match self.modules {
-                    Modules::Inlined(leaf) => (Probe::Inline, leaf),
-                    Modules::Profiled => (Probe::Profile { spans: true }, Leaf::Time),
-                    _ => (Probe::Import, Leaf::Time),
+                let recording = match self.modules {
+                    Modules::Inlined(leaf) => Recording::inline_with(leaf),
+                    Modules::Profiled => Recording::Profile { spans: true },
+                    _ => Recording::imported(),
                 };
                 let mut validator = Validator::new_with_features(WasmFeatures::all());
                 let validate = valid && validator.validate_all(original).is_ok();
                 let id_base = self.store.data().ids;
-                let options = Options { probe, leaf, imports, id_base, validate, ..Options::default() };
+                let options = Options { recording, imports, id_base, validate, ..Options::default() };
                 Some(self.rewrite(original, &options)?)
             }
         };

@@ -1,7 +1,7 @@
 //! Compares an original module with the rewritten one. The test beside this file and the fuzz target `behaviour` share it.
 
 use super::side::Side;
-use kperf_rewriter::{Leaf, Options, Probe, rewrite};
+use kperf_rewriter::{Leaf, Options, Recording, rewrite};
 use wasmtime::{Engine, Module};
 
 /// How much was compared.
@@ -16,11 +16,14 @@ pub(crate) struct Tally {
 
 /// Calls all exports of a module and of the same with probes. Panics where they differ, or the events don't balance. Where
 /// imports get probes, leaves are counted only, if the probes are inside.
-pub(crate) fn compare(engine: &Engine, wasm: &[u8], probe: Probe, imports: bool) -> Tally {
+pub(crate) fn compare(engine: &Engine, wasm: &[u8], recording: Recording, imports: bool) -> Tally {
     // What wasmtime doesn't know.
     let Ok(original) = Module::new(engine, wasm) else { return Tally::default() };
-    let leaf = if imports { Leaf::Count } else { Leaf::Time };
-    let options = Options { probe, leaf, imports, validate: true, ..Options::default() };
+    let recording = match recording {
+        Recording::Inline(_) if imports => Recording::inline_with(Leaf::Count),
+        recording => recording,
+    };
+    let options = Options { recording, imports, validate: true, ..Options::default() };
     let rewritten = rewrite(wasm, &options).unwrap_or_else(|error| panic!("{error}"));
     let table = rewritten.symbols.to_bytes();
     let rewritten = Module::new(engine, rewritten.wasm).unwrap_or_else(|error| panic!("{error:?}"));

@@ -9,35 +9,36 @@ mod side;
 
 use crate::common::effort;
 use compare::{Tally, compare};
-use kperf_rewriter::{Options, Probe, rewrite};
+use kperf_rewriter::{Options, Recording, rewrite};
 use kperf_wasmtime::HAS_NATIVE_STACKS;
 
 #[test]
 fn original_and_rewritten_agree() {
-    let compared = agree(Probe::Import);
+    let compared = agree(Recording::imported());
     assert!(compared.unwound > 0, "{compared:?}");
 }
 
 #[test]
 fn original_and_rewritten_with_a_recorder_inside_agree() {
-    agree(Probe::Inline);
+    agree(Recording::inline());
 }
 
 #[test]
 fn original_and_rewritten_with_a_profile_s_recorder_agree() {
-    agree(Probe::Profile { spans: false });
-    agree(Probe::Profile { spans: true });
+    agree(Recording::Profile { spans: false });
+    agree(Recording::Profile { spans: true });
     if HAS_NATIVE_STACKS {
-        agree(Probe::Count);
+        agree(Recording::Count);
     }
 }
 
-fn agree(probe: Probe) -> Tally {
+fn agree(recording: Recording) -> Tally {
     let engine = side::engine();
     let mut compared = Tally::default();
     for seed in effort::seeds(1_000, 4_000) {
         let Some(wasm) = shape::generate(seed, &noise(seed, 8_000)) else { continue };
-        let work = std::panic::AssertUnwindSafe(|| compare(&engine, &wasm, probe, seed.is_multiple_of(2)));
+        let work =
+            std::panic::AssertUnwindSafe(|| compare(&engine, &wasm, recording, seed.is_multiple_of(2)));
         let one = std::panic::catch_unwind(work).unwrap_or_else(|_| panic!("seed {seed}"));
         compared.calls += one.calls;
         compared.returned += one.returned;

@@ -1,7 +1,7 @@
 //! What functions have executed is what an interpreter counts that knows nothing of us.
 
 use super::counted;
-use kperf_rewriter::Probe;
+use kperf_rewriter::Recording;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
@@ -86,7 +86,7 @@ fn an_interpreter_counts_the_same() {
         let original = format!("examples/game-of-life/{language}/life.wasm");
         let original = Path::new(env!("CARGO_MANIFEST_DIR")).join(original);
         let expected = in_python(&python, &original);
-        let wasm = counted(&fs::read(&original).unwrap(), Probe::Inline);
+        let wasm = counted(&fs::read(&original).unwrap(), FORMS[0]);
         fs::write(folder.path().join("life"), &wasm.wasm).unwrap();
         kperf(&["run", "life", "--deterministic", "--trace", "life.kperf", "--", "2"]);
         let report = kperf(&["report", "life.kperf", "--format", "json", "--limit", "0"]);

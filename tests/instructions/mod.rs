@@ -10,7 +10,7 @@ use crate::common::effort;
 use crate::differential::shape;
 use guest::{Guest, Outcome};
 use kperf_abi::names::{STATE_INSTRUCTIONS, exported};
-use kperf_rewriter::{Clock, Options, Probe, Rewritten, rewrite};
+use kperf_rewriter::{Allocations, Clock, Imported, Inline, Leaf, Options, Recording, Rewritten, rewrite};
 use reference::COUNT;
 
 /// How much was compared.
@@ -22,11 +22,14 @@ struct Tally {
 }
 
 /// Where the count is: in the module, or beside it.
-const FORMS: [Probe; 2] = [Probe::Inline, Probe::Import];
+const FORMS: [Recording; 2] = [
+    Recording::Inline(Inline { clock: Clock::Instructions, leaf: Leaf::Time, allocations: Allocations::Off }),
+    Recording::Imported(Imported { clock: Clock::Instructions, allocations: false }),
+];
 
 /// The module with a count of its instructions.
-fn counted(wasm: &[u8], probe: Probe) -> Rewritten {
-    let options = Options { probe, clock: Clock::Instructions, validate: true, ..Options::default() };
+fn counted(wasm: &[u8], recording: Recording) -> Rewritten {
+    let options = Options { recording, validate: true, ..Options::default() };
     rewrite(wasm, &options).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -34,9 +37,9 @@ fn counted(wasm: &[u8], probe: Probe) -> Rewritten {
 fn the_count_is_that_of_every_single_operator() {
     let engine = guest::engine();
     let tally = over_seeds(|wasm, tally| {
-        for probe in FORMS {
+        for recording in FORMS {
             let expected = Guest::new(&engine, &reference::count_each(wasm));
-            let actual = Guest::new(&engine, &counted(wasm, probe).wasm);
+            let actual = Guest::new(&engine, &counted(wasm, recording).wasm);
             compare(expected, actual, COUNT, tally);
         }
     });
@@ -49,9 +52,9 @@ fn programs_with_exceptions_tail_calls_and_tables_are_counted_to_the_instruction
     let engine = guest::engine();
     for (name, wasm) in programs::all() {
         let mut tally = Tally::default();
-        for probe in FORMS {
+        for recording in FORMS {
             let expected = Guest::new(&engine, &reference::count_each(&wasm));
-            let actual = Guest::new(&engine, &counted(&wasm, probe).wasm);
+            let actual = Guest::new(&engine, &counted(&wasm, recording).wasm);
             compare(expected, actual, COUNT, &mut tally);
         }
         assert!(tally.returned + tally.trapped > 0, "{name}");

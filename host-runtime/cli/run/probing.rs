@@ -4,7 +4,7 @@ use super::guest::Guest;
 use crate::shared::flags::probes::{LeafArg, ProbeArg, ProbeArgs};
 use crate::shared::symbols;
 use anyhow::{Context, bail};
-use kperf_rewriter::{Host, Leaf, Options, Probe, Warning};
+use kperf_rewriter::{Host, Options, Recording, Warning};
 use kperf_wasmtime::{ClockChoice, HAS_NATIVE_STACKS};
 use wasmparser::{Validator, WasmFeatures};
 
@@ -21,7 +21,7 @@ pub fn with_probes(
 
 /// Fails if a guest that runs without probes has some, or if flags choose functions for probes.
 pub fn check_plain(guest: &Guest, args: &ProbeArgs) -> anyhow::Result<()> {
-    if chooses(&args.options(guest.name.clone(), true, 0, Probe::Import)?) {
+    if chooses(&args.options(guest.name.clone(), true, 0, Recording::imported())?) {
         bail!("--plain runs the module as it is; remove the flags that choose functions");
     }
     if !guest.symbols.is_empty() {
@@ -42,9 +42,9 @@ fn component(guest: Guest, args: &ProbeArgs, clock: ClockChoice) -> anyhow::Resu
         );
     }
     let options = if clock == ClockChoice::Instructions {
-        args.counting(guest.name.clone(), true, 0, Probe::Import)?
+        args.counting(guest.name.clone(), true, 0, Recording::imported())?
     } else {
-        args.options(guest.name.clone(), true, 0, Probe::Import)?
+        args.options(guest.name.clone(), true, 0, Recording::imported())?
     };
     let options = Options { host: Host::harmless(), ..options };
     if !guest.symbols.is_empty() {
@@ -70,7 +70,7 @@ fn module(guest: Guest, args: &ProbeArgs, clock: ClockChoice) -> anyhow::Result<
                     "`run` has its recorder inside a module that counts its instructions; remove --probe import"
                 );
             }
-            args.counting(guest.name.clone(), true, 0, Probe::Inline)?
+            args.counting(guest.name.clone(), true, 0, Recording::inline())?
         } else {
             args.options(guest.name.clone(), true, 0, auto)?
         };
@@ -79,11 +79,11 @@ fn module(guest: Guest, args: &ProbeArgs, clock: ClockChoice) -> anyhow::Result<
         Ok(Options { host, names: options.names.or_else(|| found.clone()), ..options })
     };
     let auto = match clock {
-        _ if args.record.is_profile() && HAS_NATIVE_STACKS => Probe::Count,
-        ClockChoice::Ticker { .. } | ClockChoice::Instructions => Probe::Inline,
-        _ if args.leaf == LeafArg::Count || args.allocations.is_some() => Probe::Inline,
+        _ if args.record.is_profile() && HAS_NATIVE_STACKS => Recording::Count,
+        ClockChoice::Ticker { .. } | ClockChoice::Instructions => Recording::inline(),
+        _ if args.leaf == LeafArg::Count || args.allocations.is_some() => Recording::inline(),
         // Two readings of the clock cost more than the rest of a probe, so the recorder's place doesn't matter.
-        ClockChoice::Precise | ClockChoice::Test => Probe::Import,
+        ClockChoice::Precise | ClockChoice::Test => Recording::imported(),
     };
     let chosen = options(auto)?;
     if !guest.symbols.is_empty() {
@@ -96,12 +96,12 @@ fn module(guest: Guest, args: &ProbeArgs, clock: ClockChoice) -> anyhow::Result<
         // There may be no room for a recorder inside (too many memories, say). If imported probes fail as well, their error
         // is the one to show.
         Err(_)
-            if chosen.probe == Probe::Inline
+            if chosen.recording.is_inline()
                 && !counts
                 && args.probe == ProbeArg::Auto
                 && args.leaf == LeafArg::Time =>
         {
-            kperf_rewriter::rewrite(&guest.wasm, &options(Probe::Import)?)?
+            kperf_rewriter::rewrite(&guest.wasm, &options(Recording::imported())?)?
         }
         rewritten => rewritten?,
     };
@@ -111,11 +111,11 @@ fn module(guest: Guest, args: &ProbeArgs, clock: ClockChoice) -> anyhow::Result<
 /// Fails if the flags ask for other probes than the module has.
 fn check_existing(guest: &Guest, options: &Options) -> anyhow::Result<()> {
     let counted = guest.symbols.iter().flat_map(|table| &table.symbols).any(|symbol| symbol.counted);
-    if options.leaf == Leaf::Count && !counted {
+    if options.recording.counts_leaves() && !counted {
         bail!("it has probes already, which time all functions; run the original, or remove --leaf count");
     }
     let allocations = guest.symbols.iter().any(|table| table.module.allocations.is_some());
-    if options.allocations.is_some() && !allocations {
+    if options.recording.has_allocations() && !allocations {
         bail!(
             "it has probes already, which record no allocations; run the original, or remove --allocations"
         );

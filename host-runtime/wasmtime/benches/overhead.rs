@@ -12,7 +12,7 @@
 
 use anyhow::{Context, ensure};
 use kperf_abi::names;
-use kperf_rewriter::{Leaf, Probe};
+use kperf_rewriter::{Leaf, Recording};
 use kperf_trace::{Item, TraceReader};
 use kperf_wasmtime::{ClockChoice, HAS_NATIVE_STACKS, HostLane, Recorder, Summary, is_native};
 use std::fs::File;
@@ -88,17 +88,18 @@ fn main() -> anyhow::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let wasm = std::fs::read(root.join("examples/game-of-life/rust/life.wasm"))?;
     let rewritten = kperf_rewriter::rewrite(&wasm, &kperf_rewriter::Options::default())?;
-    let inline = kperf_rewriter::Options { probe: Probe::Inline, ..Default::default() };
+    let inline = kperf_rewriter::Options { recording: Recording::inline(), ..Default::default() };
     let inlined = kperf_rewriter::rewrite(&wasm, &inline)?;
-    let counted = kperf_rewriter::Options { leaf: Leaf::Count, ..inline.clone() };
+    let counted =
+        kperf_rewriter::Options { recording: Recording::inline_with(Leaf::Count), ..Default::default() };
     let counted = kperf_rewriter::rewrite(&wasm, &counted)?;
     let leaves = counted.plan.counted();
     ensure!(leaves > 0, "no function is counted only");
     let profiled = [false, true].map(|spans| {
-        let probe = Probe::Profile { spans };
-        kperf_rewriter::rewrite(&wasm, &kperf_rewriter::Options { probe, ..Default::default() })
+        let recording = Recording::Profile { spans };
+        kperf_rewriter::rewrite(&wasm, &kperf_rewriter::Options { recording, ..Default::default() })
     });
-    let native = kperf_rewriter::Options { probe: Probe::Count, ..Default::default() };
+    let native = kperf_rewriter::Options { recording: Recording::Count, ..Default::default() };
     let native = kperf_rewriter::rewrite(&wasm, &native)?;
     let mut config = Config::new();
     Recorder::configure(&mut config);

@@ -150,12 +150,12 @@
 //! Here the module is rewritten by `kperf-rewriter`, in the program itself.
 //!
 //! ```
-//! # use kperf_rewriter::{Options, Probe, rewrite};
+//! # use kperf_rewriter::{Options, Recording, rewrite};
 //! # use kperf_wasmtime::Recorder;
 //! # use wasmtime::{Config, Engine, Linker, Module, Store};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let wasm = wat::parse_str(r#"(module (func $g) (func (export "f") (call $g)))"#)?;
-//! let rewritten = rewrite(&wasm, &Options { probe: Probe::Profile { spans: true }, ..Options::default() })?;
+//! let rewritten = rewrite(&wasm, &Options { recording: Recording::Profile { spans: true }, ..Options::default() })?;
 //!
 //! let mut config = Config::new();
 //! Recorder::configure(&mut config);

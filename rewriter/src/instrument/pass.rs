@@ -16,7 +16,10 @@ use crate::plan::reach::HostReach;
 use crate::plan::stacks;
 use crate::source::Sources;
 use crate::surroundings::Surroundings;
-use crate::{Error, ErrorKind, Options, Plan, SourceMap, SymbolFile, Warning, source_map, symbol_file, twin};
+use crate::{
+    Allocations, Error, ErrorKind, Options, Plan, SourceMap, SymbolFile, Warning, source_map, symbol_file,
+    twin,
+};
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{Symbol, SymbolTable, names as abi};
 use rayon::prelude::*;
@@ -66,14 +69,14 @@ pub(crate) fn rewrite_in(
         (_, _, Some(map)) => Some((map, None)),
         _ => None,
     };
-    let form = options.form()?;
+    let form = options.recording.form();
     let wants = form.wants();
-    let allocators = match &options.allocations {
-        Some(options) => Allocators::find(&info, &names, options, &mut warnings)?,
-        None => Allocators::default(),
+    let allocators = match options.recording.allocations() {
+        Allocations::Off => Allocators::default(),
+        recorded => Allocators::find(&info, &names, &options.allocators, recorded, &mut warnings)?,
     };
     let identity = ModuleIdentity {
-        allocations: options.allocations.as_ref().map(|_| allocators.told.clone()),
+        allocations: options.recording.has_allocations().then(|| allocators.told.clone()),
         ..identity
     };
 
@@ -105,7 +108,7 @@ pub(crate) fn rewrite_in(
             keeps_debug: !options.drops_debug,
             tells_moves: form.kind() == Kind::Counted,
             source_map,
-            clock: options.clock,
+            clock: options.recording.clock(),
             allocators: &allocators,
         };
         let Output { mut wasm, facts, met, moves, code_start, source_map: moved, warnings: more } =
@@ -181,9 +184,9 @@ pub fn plan(wasm: &[u8], options: &Options) -> Result<Plan, Error> {
         check_build(file, identity_of(&info, options, None))?;
     }
     let names = FuncNames::collect(&info, options.names.as_ref(), None, &mut Vec::new());
-    let allocators = match &options.allocations {
-        Some(options) => Allocators::find(&info, &names, options, &mut Vec::new())?,
-        None => Allocators::default(),
+    let allocators = match options.recording.allocations() {
+        Allocations::Off => Allocators::default(),
+        recorded => Allocators::find(&info, &names, &options.allocators, recorded, &mut Vec::new())?,
     };
     Plan::make(&info, &names, options, None, &HashMap::new(), &allocators)
 }
@@ -197,12 +200,12 @@ pub fn identity(wasm: &[u8], name: &str) -> Result<ModuleIdentity, Error> {
 /// Whether a module without probes does something to those around it, with whom it shares a recorder: it catches what passes through
 /// their functions, or it executes instructions that are counted.
 fn is_felt(info: &ModuleInfo<'_>, reach: &HostReach, plan: &Plan, options: &Options) -> Result<bool, Error> {
-    let counts = options.clock == crate::Clock::Instructions && !info.bodies.is_empty();
+    let counts = options.recording.clock() == crate::Clock::Instructions && !info.bodies.is_empty();
     Ok(counts || guess(info, reach, plan, options)?.depth)
 }
 
 fn guess(info: &ModuleInfo<'_>, reach: &HostReach, plan: &Plan, options: &Options) -> Result<Needs, Error> {
-    let wants = options.form()?.wants();
+    let wants = options.recording.form().wants();
     if wants == Needs::default() {
         return Ok(wants);
     }
@@ -212,8 +215,8 @@ fn guess(info: &ModuleInfo<'_>, reach: &HostReach, plan: &Plan, options: &Option
         unwind: wants.unwind && may_catch && catches_in(true, info, reach, plan, options)?,
         depth: wants.depth && may_catch && catches_in(false, info, reach, plan, options)?,
         pad_types: wants.pad_types && catches == Some(Proposal::ExceptionReferences),
-        allocations: options.allocations.is_some(),
-        samples: options.allocations.as_ref().is_some_and(|allocations| allocations.sample > 0),
+        allocations: options.recording.has_allocations(),
+        samples: matches!(options.recording.allocations(), Allocations::Sampled(_)),
     })
 }
 

@@ -4,6 +4,7 @@ mod role;
 
 use crate::module::info::ModuleInfo;
 use crate::names::FuncNames;
+use crate::recording::Allocations as Recorded;
 use crate::{Error, ErrorKind, Warning, demangle};
 use kperf_abi::FuncIndex;
 use kperf_abi::symbols::{Allocations, Allocator};
@@ -13,18 +14,6 @@ use wasmparser::{FuncType, ValType};
 
 use role::{NEW_COLLECTED, RENEW_COLLECTED, ROLES, role_of};
 pub(crate) use role::{New, Role, Size};
-
-/// What is allocated is recorded.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AllocationOptions {
-    /// Functions of allocators that have other names: for a role (`malloc`, `free`, ..) the name of the function.
-    pub told: Vec<(String, String)>,
-    /// Whether the program may have other modules that these functions are in: what a module lacks is then no error, but stands in
-    /// [`Allocations::missing`]. The same holds where a module has another function of that name, which a warning tells.
-    pub several: bool,
-    /// Only samples are recorded, one in so many bytes on average; 0: all of it. Only for [`Probe::Inline`](crate::Probe::Inline).
-    pub sample: u64,
-}
 
 impl Role {
     /// Whether a function of this type can have this role. `wide`: addresses have 64 bits.
@@ -54,14 +43,24 @@ impl Role {
     }
 }
 
-impl AllocationOptions {
+/// Which functions of the program are its allocators', beyond those with known names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AllocatorOptions {
+    /// Functions that have other names: for a role (`malloc`, `free`, ..) the name of the function.
+    pub names: Vec<(String, String)>,
+    /// Whether these functions may be in other modules of the program. One that a module lacks is then no error, but listed in
+    /// [`Allocations::missing`]; one with other parameters is a warning.
+    pub several: bool,
+}
+
+impl AllocatorOptions {
     /// Looks at what can be told without a module.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::BadAllocator`] if there is no such role.
     pub fn check(&self) -> Result<(), Error> {
-        self.told.iter().try_for_each(|(role, wanted)| named(role, wanted).map(drop))
+        self.names.iter().try_for_each(|(role, wanted)| named(role, wanted).map(drop))
     }
 }
 
@@ -97,7 +96,8 @@ impl Allocators {
     pub(crate) fn find(
         info: &ModuleInfo<'_>,
         names: &FuncNames<'_>,
-        options: &AllocationOptions,
+        options: &AllocatorOptions,
+        sampling: Recorded,
         warnings: &mut Vec<Warning>,
     ) -> Result<Allocators, Error> {
         let imported = info.imported_funcs.len();
@@ -117,7 +117,7 @@ impl Allocators {
                 found.add(index, role, &name, found_by);
             }
         }
-        for (role_name, wanted) in &options.told {
+        for (role_name, wanted) in &options.names {
             let role = named(role_name, wanted)?;
             let why = match told(info, names, role, wanted) {
                 Ok(index) => {
@@ -146,7 +146,10 @@ impl Allocators {
                 };
             }
         }
-        found.told.sample = options.sample;
+        found.told.sample = match sampling {
+            Recorded::Sampled(bytes) => bytes.get(),
+            Recorded::Off | Recorded::All => 0,
+        };
         found.told.shared_memory = info.memory_types.first().is_some_and(|memory| memory.shared);
         found.told.linked_memory = info.is_first_memory_linked;
         found.told.pages = info.memory_types.iter().map(|memory| memory.initial).collect();
@@ -228,7 +231,7 @@ fn told(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Options, rewrite};
+    use crate::{Imported, Options, Recording, rewrite};
 
     #[test]
     fn in_one_of_several_modules_a_function_of_that_name_may_be_another() {
@@ -236,10 +239,11 @@ mod tests {
             "(module (memory 1) (func $take (param i32) (result i32) (local.get 0)) (func $run) (func (export \"run\")))",
         );
         let wasm = wasm.expect("a module");
-        let told = |several, told: [&str; 2]| {
-            let told = vec![told.map(str::to_owned).into()];
-            let allocations = AllocationOptions { told, several, sample: 0 };
-            let done = rewrite(&wasm, &Options { allocations: Some(allocations), ..Options::default() });
+        let told = |several, names: [&str; 2]| {
+            let names = vec![names.map(str::to_owned).into()];
+            let allocators = AllocatorOptions { names, several };
+            let recording = Recording::Imported(Imported { allocations: true, ..Imported::default() });
+            let done = rewrite(&wasm, &Options { recording, allocators, ..Options::default() });
             done.map(|done| {
                 let warnings: Vec<_> = done.warnings.iter().map(Warning::to_string).collect();
                 (done.symbols.symbols.len(), warnings)

@@ -1,13 +1,12 @@
 //! [`ModuleInfo`] to [`Plan`]: which functions get probes, under which ids, and why the others don't.
 
 use crate::demangle::demangle;
-use crate::instrument::form::Kind;
 use crate::module::info::ModuleInfo;
 use crate::names::FuncNames;
 use crate::plan::allocators::Allocators;
 use crate::plan::{growth, leaf};
 use crate::surroundings::Surroundings;
-use crate::{Error, ErrorKind, Leaf, Options, SkipReason};
+use crate::{Error, ErrorKind, Options, SkipReason};
 use kperf_abi::{FuncId, FuncIndex, word};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -162,10 +161,10 @@ fn describe(
     let is_allocator = allocators.get(index).is_some();
     if let Some(reason) = reason.filter(|reason| reason.is_limit() || !is_allocator) {
         function.decision = Decision::Skip(reason);
-    } else if !imported && options.leaf == Leaf::Count && options.form()?.kind() == Kind::TimedOrCounted {
+    } else if !imported && options.recording.counts_leaves() {
         let body = body_of(info, index);
-        let asks_for_memory =
-            is_allocator || options.allocations.is_some() && !growth::find(info, index, &body)?.is_empty();
+        let asks_for_memory = is_allocator
+            || options.recording.has_allocations() && !growth::find(info, index, &body)?.is_empty();
         function.counted = !asks_for_memory && leaf::is_trapless(&body)?;
     }
     Ok(function)

@@ -6,16 +6,6 @@ use crate::module::operators;
 use crate::module::operators::Effect;
 use wasmparser::{FunctionBody, Operator};
 
-/// Whether calls of a function that calls nothing, doesn't loop and can't trap are timed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Leaf {
-    /// They are, as all others: an enter and a leave.
-    #[default]
-    Time,
-    /// They are one event, if the function is cheaper than its probe: exact counts, and its time is in that of its caller.
-    Count,
-}
-
 /// As many instructions as the two halves of a probe have.
 const MOST: u32 = 40;
 

@@ -12,7 +12,7 @@ mod inlined;
 mod measure;
 mod sections;
 
-use kperf_rewriter::{Leaf, Options, Probe, SkipReason, Warning, rewrite};
+use kperf_rewriter::{Leaf, Options, Recording, SkipReason, Warning, rewrite};
 use measure::{cpu_seconds, peak_bytes};
 use wasmparser::{Validator, WasmFeatures};
 
@@ -96,13 +96,13 @@ const CASES: [Case; 43] = [
 
 /// What a probe can be, beside what is imported. What comes of a module differs in that only by how much room there is.
 #[rustfmt::skip]
-const FORMS: [(&str, Probe, Leaf); 6] = [
-    ("inline", Probe::Inline, Leaf::Time),
-    ("inline, leaves counted", Probe::Inline, Leaf::Count),
-    ("profile", Probe::Profile { spans: false }, Leaf::Time),
-    ("profile with spans", Probe::Profile { spans: true }, Leaf::Time),
-    ("count", Probe::Count, Leaf::Time),
-    ("import, with imports", Probe::Import, Leaf::Time),
+const FORMS: [(&str, Recording); 6] = [
+    ("inline", Recording::inline()),
+    ("inline, leaves counted", Recording::inline_with(Leaf::Count)),
+    ("profile", Recording::Profile { spans: false }),
+    ("profile with spans", Recording::Profile { spans: true }),
+    ("count", Recording::Count),
+    ("import, with imports", Recording::imported()),
 ];
 
 #[test]
@@ -123,9 +123,9 @@ fn check(case: &Case) -> Result<(), String> {
     check_one(case, &wasm, &options, "import", Some(&case.expect))?;
     check_time(case, &wasm, &options)?;
     let quarter = (case.make)(case.size / 4);
-    for (n, (form, probe, leaf)) in FORMS.into_iter().enumerate() {
+    for (n, (form, recording)) in FORMS.into_iter().enumerate() {
         let options =
-            Options { probe, leaf, imports: case.imports || probe == Probe::Import, ..Options::default() };
+            Options { recording, imports: case.imports || recording.is_imported(), ..Options::default() };
         let said = |error| format!("{form}: {error}");
         if n == 0 || effort::is_all() {
             check_one(case, &wasm, &options, form, None).map_err(said)?;
@@ -195,7 +195,7 @@ fn check_one(
     // What is known of a function or a type takes some room, however short it is in the module.
     let items = items(wasm);
     // A body that grows past its buffer is there twice for a moment, which with a probe that is code it does sooner.
-    let copies = case.copies + if options.probe == Probe::Import { 0 } else { 2 };
+    let copies = case.copies + if options.recording.is_imported() { 0 } else { 2 };
     let allowed = copies * larger + 200 * items + (4 << 20);
     if peak > allowed {
         return Err(format!(

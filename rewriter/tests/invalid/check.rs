@@ -1,6 +1,6 @@
 //! What must hold of any bytes: shared by the test beside this file and the fuzz target `any_bytes`.
 
-use kperf_rewriter::{Leaf, Options, Probe, rewrite};
+use kperf_rewriter::{Leaf, Options, Recording, rewrite};
 use wasmparser::{Validator, WasmFeatures};
 
 /// What became of some bytes.
@@ -22,18 +22,18 @@ pub(crate) const FORMS: usize = 9;
 
 /// Each kind of probe, with and without one around imports where that makes a difference.
 fn form(n: usize) -> Options {
-    let (probe, leaf, imports) = match n % FORMS {
-        0 => (Probe::Import, Leaf::Time, false),
-        1 => (Probe::Import, Leaf::Time, true),
-        2 => (Probe::Inline, Leaf::Time, false),
-        3 => (Probe::Inline, Leaf::Time, true),
-        4 => (Probe::Inline, Leaf::Count, false),
-        5 => (Probe::Profile { spans: false }, Leaf::Time, false),
-        6 => (Probe::Profile { spans: true }, Leaf::Time, true),
-        7 => (Probe::Count, Leaf::Time, false),
-        _ => (Probe::Count, Leaf::Time, true),
+    let (recording, imports) = match n % FORMS {
+        0 => (Recording::imported(), false),
+        1 => (Recording::imported(), true),
+        2 => (Recording::inline(), false),
+        3 => (Recording::inline(), true),
+        4 => (Recording::inline_with(Leaf::Count), false),
+        5 => (Recording::Profile { spans: false }, false),
+        6 => (Recording::Profile { spans: true }, true),
+        7 => (Recording::Count, false),
+        _ => (Recording::Count, true),
     };
-    Options { probe, leaf, imports, ..Options::default() }
+    Options { recording, imports, ..Options::default() }
 }
 
 /// Rewrites them with probes of the n-th form. Panics where a module changes from valid to invalid or back, or is refused

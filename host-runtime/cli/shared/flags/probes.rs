@@ -7,7 +7,9 @@ use crate::shared::output;
 use crate::shared::symbols;
 use anyhow::bail;
 use kperf_abi::SymbolTable;
-use kperf_rewriter::{AllocationOptions, Clock, Host, Leaf, Options, Probe, Warning};
+use kperf_rewriter::{
+    Allocations, AllocatorOptions, Clock, Host, Imported, Inline, Leaf, Options, Recording, Warning,
+};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -105,57 +107,79 @@ pub enum LeafArg {
 
 impl ProbeArgs {
     /// The rewriter's options for a module of this name. `imports`: whether calls of imported functions get probes.
-    /// `auto`: the probe that `--probe auto` stands for.
+    /// `auto`: the recording that `--probe auto` stands for.
     pub fn options(
         &self,
         module_name: String,
         imports: bool,
         id_base: u32,
-        auto: Probe,
+        auto: Recording,
     ) -> anyhow::Result<Options> {
-        let probe = match (self.record.probe(auto)?, self.probe) {
-            (Some(_), ProbeArg::Import) => {
-                bail!("--record profile needs the recorder inside the module; remove --probe import")
-            }
-            (Some(probe), _) => probe,
-            (None, ProbeArg::Import) => Probe::Import,
-            (None, ProbeArg::Inline) => Probe::Inline,
-            (None, ProbeArg::Auto) => auto,
-        };
-        let allocations = self.allocations()?;
-        if allocations.is_some() && self.record.is_profile() {
-            bail!("allocations are recorded in a trace of the calls; remove --record profile");
-        }
-        let leaf = match (self.leaf, probe) {
-            (LeafArg::Time, _) => Leaf::Time,
-            (LeafArg::Count, Probe::Inline) => Leaf::Count,
-            (LeafArg::Count, Probe::Import) => bail!("--leaf count is for --probe inline"),
-            (LeafArg::Count, Probe::Profile { .. } | Probe::Count) => {
-                bail!("--leaf count is for traces: a profile only counts every call anyway; remove it")
-            }
-        };
+        let recording = self.recording(auto)?;
         let names = match &self.symbols {
             Some(path) => Some(symbols::read_named(path)?),
             None => None,
         };
         Ok(Options {
-            probe,
-            clock: Clock::Host,
-            leaf,
+            recording,
             filter: self.filter.filter()?,
             min_instructions: self.min_instructions,
             exports_only: self.exports,
             imports,
             host: Host::default(),
-            allocations,
+            allocators: self.allocators()?,
             id_base,
             names,
             drops_debug: self.drop_debug,
             source_map_url: None,
             module_name,
-            description: self.describe(probe, imports, id_base),
+            description: self.describe(&recording, imports, id_base),
             validate: false,
         })
+    }
+
+    /// What is recorded, with the host's times.
+    fn recording(&self, auto: Recording) -> anyhow::Result<Recording> {
+        let profile = self.record.profile(auto)?;
+        if profile.is_some() && self.probe == ProbeArg::Import {
+            bail!("--record profile needs the recorder inside the module; remove --probe import");
+        }
+        self.allocators()?;
+        if profile.is_some() && self.allocations.is_some() {
+            bail!("allocations are recorded in a trace of the calls; remove --record profile");
+        }
+        if let Some(profile) = profile {
+            return match self.leaf {
+                LeafArg::Time => Ok(profile),
+                LeafArg::Count => {
+                    bail!("--leaf count is for traces, since a profile counts every call anyway; remove it")
+                }
+            };
+        }
+        let is_imported = match self.probe {
+            ProbeArg::Import => true,
+            ProbeArg::Inline => false,
+            ProbeArg::Auto => auto.is_imported(),
+        };
+        let clock = Clock::Host;
+        if is_imported {
+            if self.leaf == LeafArg::Count {
+                bail!("--leaf count is for --probe inline");
+            }
+            if self.allocations.is_some_and(|SampleArg(bytes)| bytes > 0) {
+                bail!("samples of allocations are for --probe inline");
+            }
+            return Ok(Recording::Imported(Imported { clock, allocations: self.allocations.is_some() }));
+        }
+        let leaf = match self.leaf {
+            LeafArg::Time => Leaf::Time,
+            LeafArg::Count => Leaf::Count,
+        };
+        let allocations = match self.allocations {
+            None => Allocations::Off,
+            Some(SampleArg(bytes)) => Allocations::every(bytes),
+        };
+        Ok(Recording::Inline(Inline { clock, leaf, allocations }))
     }
 
     /// The file given for names.
@@ -169,33 +193,37 @@ impl ProbeArgs {
         module_name: String,
         imports: bool,
         id_base: u32,
-        auto: Probe,
+        auto: Recording,
     ) -> anyhow::Result<Options> {
         if self.record.is_profile() {
             bail!("--clock instructions is for traces, a profile is sampled; remove --record profile");
         }
-        let options = self.options(module_name, imports, id_base, auto)?;
-        let description = format!("--clock instructions {}", options.description).trim_end().to_owned();
-        Ok(Options { clock: Clock::Instructions, description, ..options })
+        let mut options = self.options(module_name, imports, id_base, auto)?;
+        if let Recording::Imported(Imported { clock, .. }) | Recording::Inline(Inline { clock, .. }) =
+            &mut options.recording
+        {
+            *clock = Clock::Instructions;
+        }
+        options.description = format!("--clock instructions {}", options.description).trim_end().to_owned();
+        Ok(options)
     }
 
-    /// `--allocations` and `--allocator`.
-    fn allocations(&self) -> anyhow::Result<Option<AllocationOptions>> {
-        let given =
+    /// `--allocator`.
+    fn allocators(&self) -> anyhow::Result<AllocatorOptions> {
+        let names =
             self.allocator.iter().flat_map(|text| kinds(text)).map(|text| match text.split_once('=') {
                 Some((role, name)) if !role.is_empty() && !name.is_empty() => {
                     Ok((role.to_owned(), name.to_owned()))
                 }
                 _ => bail!("--allocator `{text}` is not of the form `malloc=FUNCTION`"),
             });
-        let told = given.collect::<anyhow::Result<_>>()?;
-        Ok(self.allocations.map(|SampleArg(sample)| AllocationOptions { told, sample, several: false }))
+        Ok(AllocatorOptions { names: names.collect::<anyhow::Result<_>>()?, several: false })
     }
 
     /// The flags as they would be typed.
-    fn describe(&self, probe: Probe, imports: bool, id_base: u32) -> String {
+    fn describe(&self, recording: &Recording, imports: bool, id_base: u32) -> String {
         let mut words = Vec::new();
-        if probe == Probe::Inline {
+        if recording.is_inline() {
             words.extend(["--probe".to_owned(), "inline".to_owned()]);
         }
         if self.leaf == LeafArg::Count {
@@ -208,7 +236,7 @@ impl ProbeArgs {
         if !self.allocator.is_empty() {
             words.extend(["--allocator".to_owned(), self.allocator.join(",")]);
         }
-        self.record.describe(probe, &mut words);
+        self.record.describe(recording, &mut words);
         self.filter.describe(&mut words);
         if self.min_instructions > 0 {
             words.extend(["--min-instructions".to_owned(), self.min_instructions.to_string()]);

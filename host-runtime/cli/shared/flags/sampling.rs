@@ -1,7 +1,7 @@
 //! Flags for what is recorded, and how it is sampled.
 
 use anyhow::bail;
-use kperf_rewriter::Probe;
+use kperf_rewriter::Recording;
 use kperf_wasmtime::Sampling;
 use std::str::FromStr;
 use std::time::Duration;
@@ -68,28 +68,28 @@ impl RecordArgs {
         self.record == RecordArg::Profile
     }
 
-    /// The probes of a profile; `None` for a trace. `auto`: the probe that `--stack auto` stands for.
-    pub fn probe(&self, auto: Probe) -> anyhow::Result<Option<Probe>> {
-        let shadow = Probe::Profile { spans: self.span_min != Some(SpanMin::Off) };
+    /// The recording of a profile; `None` for a trace. `auto`: the recording that `--stack auto` stands for.
+    pub fn profile(&self, auto: Recording) -> anyhow::Result<Option<Recording>> {
+        let shadow = Recording::Profile { spans: self.span_min != Some(SpanMin::Off) };
         match (self.record, self.stack) {
             (RecordArg::Trace, _) if self.span_min.is_some() => {
                 bail!("--span-min is for --record profile; a trace has every call anyway")
             }
             (RecordArg::Trace, StackArg::Auto) => Ok(None),
             (RecordArg::Trace, _) => bail!("--stack is for --record profile"),
-            (RecordArg::Profile, StackArg::Native) => Ok(Some(Probe::Count)),
-            (RecordArg::Profile, StackArg::Auto) if auto == Probe::Count => Ok(Some(Probe::Count)),
+            (RecordArg::Profile, StackArg::Native) => Ok(Some(Recording::Count)),
+            (RecordArg::Profile, StackArg::Auto) if auto == Recording::Count => Ok(Some(Recording::Count)),
             (RecordArg::Profile, _) => Ok(Some(shadow)),
         }
     }
 
     /// The flags as they would be typed, as far as they changed the module.
-    pub fn describe(&self, probe: Probe, words: &mut Vec<String>) {
-        let flags: &[&str] = match probe {
-            Probe::Import | Probe::Inline => &[],
-            Probe::Profile { spans: true } => &["--record", "profile"],
-            Probe::Profile { spans: false } => &["--record", "profile", "--span-min", "off"],
-            Probe::Count => &["--record", "profile", "--stack", "native"],
+    pub fn describe(&self, recording: &Recording, words: &mut Vec<String>) {
+        let flags: &[&str] = match recording {
+            Recording::Imported(_) | Recording::Inline(_) => &[],
+            Recording::Profile { spans: true } => &["--record", "profile"],
+            Recording::Profile { spans: false } => &["--record", "profile", "--span-min", "off"],
+            Recording::Count => &["--record", "profile", "--stack", "native"],
         };
         words.extend(flags.iter().map(|&flag| flag.to_owned()));
     }

@@ -1,6 +1,9 @@
 //! Options from JavaScript, as JSON.
 
-use kperf_rewriter::{AllocationOptions, Clock, Error, Filter, Leaf, Pattern, Probe};
+use crate::error::Error;
+use kperf_rewriter::{
+    Allocations, AllocatorOptions, Clock, Filter, Imported, Inline, Leaf, Pattern, Recording,
+};
 use serde::Deserialize;
 
 /// How to rewrite a module: fields by the names of the command's flags.
@@ -91,8 +94,19 @@ pub enum ClockChoice {
     Instructions,
 }
 
+/// Where the recorder is, and what it records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecorderPlace {
+    /// Beside the module: all calls.
+    Imported,
+    /// Inside the module: all calls.
+    Inline,
+    /// Inside the module: a profile.
+    Profile { spans: bool },
+}
+
 impl Match {
-    fn pattern(self, text: &str) -> Result<Pattern, Error> {
+    fn pattern(self, text: &str) -> Result<Pattern, kperf_rewriter::Error> {
         match self {
             Match::Auto => Pattern::parse(text),
             Match::Glob => Pattern::glob(text),
@@ -103,47 +117,67 @@ impl Match {
 }
 
 impl Options {
-    /// Checks the options that need no module, except patterns.
+    /// Fails on what is wrong whatever the module is, but for patterns.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        self.allocations().map_or(Ok(()), |allocations| allocations.check())
+        if self.allocations.is_some() {
+            self.allocators().check()?;
+        }
+        Ok(())
     }
 
-    fn clock(&self) -> Clock {
-        match self.clock {
+    /// The recording of a probe that is chosen. Fails on options that it doesn't have.
+    pub(crate) fn recording(&self, place: RecorderPlace) -> Result<Recording, Error> {
+        let clock = match self.clock {
             ClockChoice::Host => Clock::Host,
             ClockChoice::Instructions => Clock::Instructions,
+        };
+        match place {
+            RecorderPlace::Imported if self.allocations.is_some_and(|bytes| bytes > 0) => {
+                Err(Error::Options("samples of allocations are for the probe `inline`"))
+            }
+            RecorderPlace::Imported => {
+                Ok(Recording::Imported(Imported { clock, allocations: self.allocations.is_some() }))
+            }
+            RecorderPlace::Inline => {
+                let leaf = match self.leaf {
+                    LeafChoice::Time => Leaf::Time,
+                    LeafChoice::Count => Leaf::Count,
+                };
+                let allocations = self.allocations.map_or(Allocations::Off, Allocations::every);
+                Ok(Recording::Inline(Inline { clock, leaf, allocations }))
+            }
+            RecorderPlace::Profile { .. } if clock == Clock::Instructions => {
+                Err(Error::Options("only a trace counts instructions, a profile has samples"))
+            }
+            RecorderPlace::Profile { .. } if self.allocations.is_some() => {
+                Err(Error::Options("only a trace records allocations, a profile has samples"))
+            }
+            RecorderPlace::Profile { spans } => Ok(Recording::Profile { spans }),
         }
     }
 
-    /// The program may have several modules, of which one has the allocator.
-    fn allocations(&self) -> Option<AllocationOptions> {
-        let told = self.allocator.iter().map(|text| {
+    /// The program may have several modules, and an allocator is in one of them.
+    fn allocators(&self) -> AllocatorOptions {
+        let names = self.allocator.iter().map(|text| {
             let (role, name) = text.split_once('=').unwrap_or((text, ""));
             (role.to_owned(), name.to_owned())
         });
-        let told: Vec<_> = told.collect();
-        self.allocations.map(|sample| AllocationOptions { told, sample, several: true })
+        AllocatorOptions { names: names.collect(), several: true }
     }
 
     /// The patterns, compiled.
     pub(crate) fn filter(&self) -> Result<Filter, Error> {
-        let parse = |texts: &[String]| -> Result<Vec<Pattern>, Error> {
+        let parse = |texts: &[String]| -> Result<Vec<Pattern>, kperf_rewriter::Error> {
             texts.iter().map(|text| self.r#match.pattern(text)).collect()
         };
         Ok(Filter { only: parse(&self.only)?, skip: parse(&self.skip)? })
     }
 
-    /// These options for the rewriter, with this form of probe.
-    pub(crate) fn with(&self, probe: Probe, filter: Filter) -> kperf_rewriter::Options {
-        let leaf = match self.leaf {
-            LeafChoice::Count if probe == Probe::Inline => Leaf::Count,
-            _ => Leaf::Time,
-        };
+    /// The rewriter's options, with this recording and filter.
+    pub(crate) fn with(&self, recording: Recording, filter: Filter) -> kperf_rewriter::Options {
         kperf_rewriter::Options {
-            probe,
-            clock: self.clock(),
-            allocations: self.allocations(),
-            leaf,
+            recording,
+            allocators: self.allocators(),
             filter,
             min_instructions: self.min_instructions,
             exports_only: self.exports,

@@ -1,7 +1,8 @@
 //! Rewrites a module that a program loads. Filters are for all modules of the program, so one without a match is not an error.
 
-use crate::options::{Options, ProbeChoice};
-use kperf_rewriter::{Error, ErrorKind, Filter, Probe, Rewritten, stands_alone};
+use crate::error::Error;
+use crate::options::{Options, ProbeChoice, RecorderPlace};
+use kperf_rewriter::{ErrorKind, Filter, Recording, Rewritten, stands_alone};
 use serde::Serialize;
 
 /// The result of rewriting.
@@ -32,22 +33,22 @@ pub fn rewrite(wasm: &[u8], options: &Options) -> Result<Outcome, Error> {
     if kperf_rewriter::probed(wasm)?.is_some() {
         return Ok(Outcome::Untouched);
     }
-    let with = |probe| rewrite_as(wasm, options, probe);
+    let with = |place| rewrite_as(wasm, options, options.recording(place)?);
     match options.probe {
-        ProbeChoice::Import => with(Probe::Import),
-        ProbeChoice::Inline => with(Probe::Inline),
-        ProbeChoice::Profile => with(Probe::Profile { spans: true }),
-        ProbeChoice::ProfileWithoutSpans => with(Probe::Profile { spans: false }),
-        ProbeChoice::Auto if stands_alone(wasm) => match with(Probe::Inline) {
+        ProbeChoice::Import => with(RecorderPlace::Imported),
+        ProbeChoice::Inline => with(RecorderPlace::Inline),
+        ProbeChoice::Profile => with(RecorderPlace::Profile { spans: true }),
+        ProbeChoice::ProfileWithoutSpans => with(RecorderPlace::Profile { spans: false }),
+        ProbeChoice::Auto if stands_alone(wasm) => match with(RecorderPlace::Inline) {
             // It may have no room for a recorder.
-            Err(_) => with(Probe::Import),
+            Err(_) => with(RecorderPlace::Imported),
             outcome => outcome,
         },
-        ProbeChoice::Auto => with(Probe::Import),
+        ProbeChoice::Auto => with(RecorderPlace::Imported),
     }
 }
 
-fn rewrite_as(wasm: &[u8], options: &Options, probe: Probe) -> Result<Outcome, Error> {
+fn rewrite_as(wasm: &[u8], options: &Options, recording: Recording) -> Result<Outcome, Error> {
     let mut filter = options.filter()?;
     let chooses_some = !filter.only.is_empty();
     loop {
@@ -55,13 +56,13 @@ fn rewrite_as(wasm: &[u8], options: &Options, probe: Probe) -> Result<Outcome, E
         if chooses_some && filter.only.is_empty() {
             return Ok(Outcome::Untouched);
         }
-        match kperf_rewriter::rewrite(wasm, &options.with(probe, filter.clone())) {
+        match kperf_rewriter::rewrite(wasm, &options.with(recording, filter.clone())) {
             Ok(Rewritten { symbols, .. }) if symbols.symbols.is_empty() => return Ok(Outcome::Untouched),
             Ok(Rewritten { wasm, symbols, plan, warnings, .. }) => {
                 let summary = Summary {
                     functions: plan.functions.len(),
                     probed: symbols.symbols.len(),
-                    inline: probe != Probe::Import,
+                    inline: !recording.is_imported(),
                     id_end: symbols.id_end(),
                     warnings: warnings.iter().map(ToString::to_string).collect(),
                 };
@@ -70,7 +71,7 @@ fn rewrite_as(wasm: &[u8], options: &Options, probe: Probe) -> Result<Outcome, E
             Err(error) => match error.kind() {
                 ErrorKind::PatternMatchesNothing { pattern, .. } => leave_out(&mut filter, pattern),
                 ErrorKind::NothingMatched { .. } => return Ok(Outcome::Untouched),
-                _ => return Err(error),
+                _ => return Err(error.into()),
             },
         }
     }

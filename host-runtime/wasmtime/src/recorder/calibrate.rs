@@ -190,7 +190,7 @@ fn summarize(rounds: &[Round], clock: &Clock) -> Option<ProbeCost> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kperf_rewriter::{Filter, Options, Pattern, Probe, rewrite};
+    use kperf_rewriter::{Filter, Options, Pattern, Recording, rewrite};
 
     const USUAL: Round =
         Round { calls: 7000, inside: 50_000, outside: 150_000, probed: 210_000, plain: 14_000 };
@@ -199,12 +199,13 @@ mod tests {
     #[test]
     fn the_committed_modules_are_made_from_the_source() {
         let source = wat::parse_str(include_str!("calibrate.wat")).expect("calibrate.wat parses");
-        for (probe, committed, file) in
-            [(Probe::Import, IMPORTING, "calibrate.wasm"), (Probe::Inline, INLINED, "calibrate.inline.wasm")]
-        {
+        for (recording, committed, file) in [
+            (Recording::imported(), IMPORTING, "calibrate.wasm"),
+            (Recording::inline(), INLINED, "calibrate.inline.wasm"),
+        ] {
             let only = vec![Pattern::parse("probed_nothing").expect("a pattern")];
             let filter = Filter { only, skip: Vec::new() };
-            let options = Options { probe, filter, ..Options::default() };
+            let options = Options { recording, filter, ..Options::default() };
             let made = code_alone(&rewrite(&source, &options).expect("a module").wasm);
             if std::env::var_os("BLESS").is_some() {
                 std::fs::write(format!("{}/src/{file}", env!("CARGO_MANIFEST_DIR")), &made)

@@ -4,7 +4,7 @@
 use super::is_alone;
 use crate::common::exits::{compile, engine, table};
 use crate::common::recorder_with;
-use kperf_rewriter::Probe;
+use kperf_rewriter::Recording;
 use kperf_wasmtime::ClockChoice;
 use wasmtime::{Linker, Store};
 
@@ -20,8 +20,8 @@ fn a_profile_that_can_have_no_samples_has_its_counts() {
     let text = "(module (func (export \"f\")))";
     let (recorder, trace) =
         recorder_with(&engine, |builder| builder.clock(ClockChoice::Precise).calibrate(false));
-    let module = compile(&engine, text, Probe::Count);
-    recorder.native_code(&module, &table(text, Probe::Count)).unwrap();
+    let module = compile(&engine, text, Recording::Count);
+    recorder.native_code(&module, &table(text, Recording::Count)).unwrap();
     let mut store = Store::new(&engine, ());
     let mut linker = Linker::new(&engine);
     recorder.link_inlined(&mut store, &mut linker).unwrap();

@@ -4,7 +4,7 @@
 use super::is_alone;
 use crate::common::exits::{compile, engine, table};
 use crate::common::recorder_with;
-use kperf_rewriter::Probe;
+use kperf_rewriter::Recording;
 use kperf_wasmtime::ClockChoice;
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -24,8 +24,8 @@ fn a_handler_that_is_installed_over_ours_is_told() {
         let builder = builder.clock(ClockChoice::Precise).calibrate(false);
         builder.on_notice(move |notice| sender.send(notice.to_string()).unwrap())
     });
-    let module = compile(&engine, text, Probe::Count);
-    recorder.native_code(&module, &table(text, Probe::Count)).unwrap();
+    let module = compile(&engine, text, Recording::Count);
+    recorder.native_code(&module, &table(text, Recording::Count)).unwrap();
     let mut store = Store::new(&engine, ());
     let mut linker = Linker::new(&engine);
     let inlined = recorder.link_inlined(&mut store, &mut linker).unwrap();

@@ -4,7 +4,7 @@
 use super::is_alone;
 use crate::common::exits::{compile, engine, table};
 use crate::common::recorder;
-use kperf_rewriter::Probe;
+use kperf_rewriter::Recording;
 use std::error::Error;
 
 extern "C" fn other(_: libc::c_int) {}
@@ -20,8 +20,8 @@ fn the_handler_of_others_is_left_alone() {
     let engine = engine();
     let text = "(module (func (export \"f\")))";
     let (recorder, _) = recorder(&engine);
-    let module = compile(&engine, text, Probe::Count);
-    let error = recorder.native_code(&module, &table(text, Probe::Count)).unwrap_err();
+    let module = compile(&engine, text, Recording::Count);
+    let error = recorder.native_code(&module, &table(text, Recording::Count)).unwrap_err();
     assert!(error.to_string().contains("rewrite the module with a shadow stack"), "{error}");
     assert_eq!(error.source().unwrap().to_string(), "somebody else handles SIGPROF in this process");
     // SAFETY: as above.

@@ -1,6 +1,6 @@
 //! A guest with every way out of a function, with the recorder of one's choice.
 
-use kperf_rewriter::{Leaf, Options, Probe, rewrite};
+use kperf_rewriter::{Options, Recording, rewrite};
 use wasmtime::{Engine, Module};
 
 /// Recursion, leaves, tail calls, exceptions that pass through frames, traps, calls of the host that fail.
@@ -50,18 +50,14 @@ pub fn engine() -> Engine {
 }
 
 /// A module with probes, whose ids begin with 100.
-pub fn compile(engine: &Engine, text: &str, probe: Probe) -> Module {
-    compile_with(engine, text, probe, Leaf::Time)
+pub fn compile(engine: &Engine, text: &str, recording: Recording) -> Module {
+    let options = Options { recording, validate: true, id_base: 100, ..Options::default() };
+    let module = Module::new(engine, rewrite(&wat::parse_str(text).unwrap(), &options).unwrap().wasm);
+    module.unwrap()
 }
 
 /// The symbol table of a module that [`compile`] has made.
-pub fn table(text: &str, probe: Probe) -> Vec<u8> {
-    let options = Options { probe, id_base: 100, ..Options::default() };
+pub fn table(text: &str, recording: Recording) -> Vec<u8> {
+    let options = Options { recording, id_base: 100, ..Options::default() };
     rewrite(&wat::parse_str(text).unwrap(), &options).unwrap().symbols.to_bytes()
-}
-
-pub fn compile_with(engine: &Engine, text: &str, probe: Probe, leaf: Leaf) -> Module {
-    let options = Options { probe, leaf, validate: true, id_base: 100, ..Options::default() };
-    let module = Module::new(engine, rewrite(&wat::parse_str(text).unwrap(), &options).unwrap().wasm);
-    module.unwrap()
 }

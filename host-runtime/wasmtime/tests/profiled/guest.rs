@@ -2,7 +2,7 @@
 
 use crate::common::exits::{CALLS, GUEST, table};
 use crate::common::*;
-use kperf_rewriter::Probe;
+use kperf_rewriter::Recording;
 use kperf_trace::{Event, Item, TraceReader, Window};
 use kperf_wasmtime::{Builder, ClockChoice, HAS_NATIVE_STACKS, Inlined, Recorder, is_native};
 use std::collections::BTreeMap;
@@ -14,13 +14,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wasmtime::{Caller, Engine, Func, Instance, Linker, Module, Store};
 
 /// All ways to make a profile that there are here.
-pub(crate) fn profiles() -> impl Iterator<Item = Probe> {
-    iter::once(Probe::Profile { spans: false }).chain(telling())
+pub(crate) fn profiles() -> impl Iterator<Item = Recording> {
+    iter::once(Recording::Profile { spans: false }).chain(telling())
 }
 
 /// Those that slow calls are told of.
-pub(crate) fn telling() -> impl Iterator<Item = Probe> {
-    iter::once(Probe::Profile { spans: true }).chain(HAS_NATIVE_STACKS.then_some(Probe::Count))
+pub(crate) fn telling() -> impl Iterator<Item = Recording> {
+    iter::once(Recording::Profile { spans: true }).chain(HAS_NATIVE_STACKS.then_some(Recording::Count))
 }
 
 /// Supplies what a module wants that was compiled from this text.
@@ -32,7 +32,7 @@ pub(crate) fn link(
     text: &str,
 ) -> Inlined {
     if is_native(module) {
-        recorder.native_code(module, &table(text, Probe::Count)).unwrap();
+        recorder.native_code(module, &table(text, Recording::Count)).unwrap();
     }
     recorder.link_inlined(store, linker).unwrap()
 }

@@ -7,7 +7,7 @@ mod native;
 use crate::common::exits::{GUEST, compile, engine};
 use crate::common::*;
 use guest::*;
-use kperf_rewriter::Probe;
+use kperf_rewriter::Recording;
 use kperf_trace::{Event, FuncId, Item, Reason, TraceReader, Window};
 use kperf_wasmtime::{ClockChoice, Sampling, is_profile};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ use wasmtime::{Linker, MemoryType, Module, SharedMemory, Store};
 fn counts_are_those_of_a_full_trace() {
     let engine = engine();
     let (traced, trace) = recorder(&engine);
-    let results = drive(&traced, &compile(&engine, GUEST, Probe::Inline));
+    let results = drive(&traced, &compile(&engine, GUEST, Recording::inline()));
     traced.finish("completed").unwrap();
     let expected = read(&trace.bytes()).calls;
     assert!(expected.values().sum::<u64>() > 10_000);
@@ -149,7 +149,7 @@ fn calls_that_are_open_at_the_end_are_told_too() {
 fn without_the_means_or_the_wish_no_call_is_told() {
     let engine = engine();
     for (spans, span_min) in [(false, Some(Duration::from_millis(1))), (true, None)] {
-        let module = compile(&engine, GUEST, Probe::Profile { spans });
+        let module = compile(&engine, GUEST, Recording::Profile { spans });
         let sampled = Sampling { span_min, ..Sampling::default() };
         let (recorder, trace) = sampling(&engine, |builder| builder.sampling(sampled));
         let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
@@ -193,7 +193,7 @@ fn a_stack_deeper_than_the_memory_is_cut_and_nothing_traps() {
     let depth = 200_000;
     let run = move || {
         let engine = engine_for_deep_stacks();
-        let module = compile(&engine, GUEST, Probe::Profile { spans: true });
+        let module = compile(&engine, GUEST, Recording::Profile { spans: true });
         let (recorder, trace) = sampling(&engine, |builder| builder);
         let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
         assert_eq!(call(&mut store, &lanes, instance, "recurses", depth), Ok(depth));
@@ -234,7 +234,7 @@ fn a_start_section_is_counted_even_if_it_traps() {
 #[test]
 fn what_is_counted_outlives_the_store_and_each_instance_is_a_lane() {
     let engine = engine();
-    let module = compile(&engine, GUEST, Probe::Profile { spans: true });
+    let module = compile(&engine, GUEST, Recording::Profile { spans: true });
     let (recorder, trace) = recorder(&engine);
     let (mut store, lanes, instance) = instantiate(&recorder, &module, None);
     let (mut other, others, another) = instantiate(&recorder, &module, None);

@@ -3,7 +3,7 @@
 use super::guest::*;
 use crate::common::exits::{GUEST, compile, engine, table};
 use crate::common::{Memory, recorder, recorder_with};
-use kperf_rewriter::{Options, Probe, rewrite};
+use kperf_rewriter::{Options, Recording, rewrite};
 use kperf_trace::{Event, FuncId, Item, TraceReader};
 use std::time::{Duration, UNIX_EPOCH};
 use wasmtime::{Caller, Linker, Module, Store};
@@ -14,7 +14,7 @@ fn reason(
     prepare: impl FnOnce(&kperf_wasmtime::Recorder, &mut Store<()>, &mut Linker<()>, &Module),
 ) -> String {
     let engine = engine();
-    let module = compile(&engine, text, Probe::Count);
+    let module = compile(&engine, text, Recording::Count);
     let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let tell = told.clone();
     let (recorder, trace) = recorder_with(&engine, |builder| {
@@ -44,7 +44,7 @@ fn what_a_stack_doesn_t_tell_is_counted() {
     assert!(unknown.contains("say `Recorder::native_code` before"), "{unknown}");
     let twice = reason(text, |recorder, store, linker, module| {
         for _ in 0..2 {
-            recorder.native_code(module, &table(text, Probe::Count)).unwrap();
+            recorder.native_code(module, &table(text, Recording::Count)).unwrap();
         }
         recorder.link_inlined(&mut *store, linker).unwrap();
         linker.instantiate(store, module).unwrap();
@@ -52,14 +52,14 @@ fn what_a_stack_doesn_t_tell_is_counted() {
     assert!(twice.contains("two instances of a module at a time"), "{twice}");
     let engine = engine();
     let (recorder, _) = recorder(&engine);
-    let error = recorder.native_code(&compile(&engine, text, Probe::Count), b"no table").unwrap_err();
+    let error = recorder.native_code(&compile(&engine, text, Recording::Count), b"no table").unwrap_err();
     assert_eq!(error.to_string(), "a module's symbols can't be read");
 }
 
 #[test]
 fn one_instance_after_the_other_is_a_lane() {
     let engine = engine();
-    let module = compile(&engine, GUEST, Probe::Count);
+    let module = compile(&engine, GUEST, Recording::Count);
     let (recorder, trace) = recorder(&engine);
     for _ in 0..3 {
         let (mut store, lanes, instance) = instantiate(&recorder, &module, None);
@@ -72,11 +72,11 @@ fn one_instance_after_the_other_is_a_lane() {
 #[test]
 fn asynchronous_calls_have_no_such_stack() {
     let engine = engine();
-    let module = compile(&engine, GUEST, Probe::Count);
+    let module = compile(&engine, GUEST, Recording::Count);
     let (recorder, _) = recorder(&engine);
     let mut store = Store::new(&engine, ());
     let mut linker = Linker::new(&engine);
-    recorder.native_code(&module, &table(GUEST, Probe::Count)).unwrap();
+    recorder.native_code(&module, &table(GUEST, Recording::Count)).unwrap();
     recorder.link_inlined(&mut store, &mut linker).unwrap();
     linker.func_wrap("host", "h", |_: i32| ()).unwrap();
     futures(linker.instantiate_async(&mut store, &module)).unwrap();
@@ -105,7 +105,7 @@ fn calls_inside_of_the_host_s_calls_are_seen_as_one_stack() {
         (func $outer (export "outer") (call $again))
         (func $inner (export "inner") (call $rest)))"#;
     for imports in [false, true] {
-        let options = Options { probe: Probe::Count, imports, id_base: 100, ..Options::default() };
+        let options = Options { recording: Recording::Count, imports, id_base: 100, ..Options::default() };
         let rewritten = rewrite(&wat::parse_str(text).unwrap(), &options).unwrap();
         let module = Module::new(&engine, rewritten.wasm).unwrap();
         let (recorder, trace) = sampling(&engine, |builder| builder);
@@ -144,7 +144,7 @@ fn calls_inside_of_the_host_s_calls_are_seen_as_one_stack() {
 #[test]
 fn calls_that_have_called_themselves_since_are_not_told() {
     let engine = engine();
-    let module = compile(&engine, GUEST, Probe::Count);
+    let module = compile(&engine, GUEST, Recording::Count);
     let (recorder, trace) = sampling(&engine, |builder| builder);
     let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
     let mut least = 20;
@@ -195,7 +195,7 @@ fn a_stack_too_deep_for_a_sample_is_told() {
     let depth = 100_000;
     let run = move || {
         let engine = engine_for_deep_stacks();
-        let module = compile(&engine, GUEST, Probe::Count);
+        let module = compile(&engine, GUEST, Recording::Count);
         let (recorder, trace) = sampling(&engine, |builder| builder);
         let (mut store, lanes, instance) = instantiate(&recorder, &module, None);
         loop {

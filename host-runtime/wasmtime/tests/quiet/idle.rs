@@ -4,7 +4,7 @@
 use crate::alone;
 use crate::common::exits::{GUEST, compile, engine, table};
 use crate::common::{outermost, recorder_with};
-use kperf_rewriter::{Options, Probe, rewrite_component};
+use kperf_rewriter::{Options, Recording, rewrite_component};
 use kperf_trace::{Item, TraceReader};
 use kperf_wasmtime::{ClockChoice, ComponentLanes, HostLane, Recorder, is_native};
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ fn sleeps() -> bool {
 fn without_an_open_call_nothing_runs() {
     let _alone = alone();
     let engine = engine();
-    for probe in [Probe::Profile { spans: true }, Probe::Count] {
+    for probe in [Recording::Profile { spans: true }, Recording::Count] {
         let module = compile(&engine, GUEST, probe);
         let (recorder, trace) =
             recorder_with(&engine, |builder| builder.clock(ClockChoice::Precise).calibrate(false));
@@ -145,7 +145,7 @@ fn a_ticker_sleeps_while_no_guest_runs_and_turns_have_their_own_time() {
     let _alone = alone();
     let engine = engine();
     check_turns("inside the module", &engine, |recorder| {
-        let module = compile(&engine, GUEST, Probe::Inline);
+        let module = compile(&engine, GUEST, Recording::inline());
         let mut store = Store::new(&engine, ());
         let mut linker = Linker::new(&engine);
         let inlined = recorder.link_inlined(&mut store, &mut linker).unwrap();
@@ -154,7 +154,7 @@ fn a_ticker_sleeps_while_no_guest_runs_and_turns_have_their_own_time() {
         let fib = instance.get_typed_func::<i32, i32>(&mut store, "fib").unwrap();
         Box::new(move || nanos_of(|| inlined.call(&mut store, |store| fib.call(store, TURN))))
     });
-    let module = compile(&engine, GUEST, Probe::Import);
+    let module = compile(&engine, GUEST, Recording::imported());
     check_turns("beside the module", &engine, |recorder| {
         let mut store = Store::new(&engine, ());
         let mut linker = Linker::new(&engine);

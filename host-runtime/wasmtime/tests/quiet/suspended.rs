@@ -3,7 +3,7 @@
 use crate::alone;
 use crate::common::exits::{compile, table};
 use crate::common::{engine, recorder_with};
-use kperf_rewriter::Probe;
+use kperf_rewriter::Recording;
 use kperf_trace::{Item, TraceReader, Window};
 use kperf_wasmtime::ClockChoice;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const GUEST: &str = r#"(module
 fn a_wait_is_not_the_guest_s_own_time() {
     let _alone = alone();
     let engine = engine();
-    let probe = Probe::Profile { spans: true };
+    let probe = Recording::Profile { spans: true };
     let module = compile(&engine, GUEST, probe);
     let (recorder, trace) = recorder_with(&engine, |builder| {
         builder.clock(ClockChoice::Precise).calibrate(false).symbols(table(GUEST, probe))

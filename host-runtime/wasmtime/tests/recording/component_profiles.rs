@@ -1,7 +1,7 @@
 //! Components that make profiles, and such as count their instructions, in embeddings.
 
 use crate::common::{Memory, engine_with, recorder_with};
-use kperf_rewriter::{Clock, Options, Probe, rewrite_component};
+use kperf_rewriter::{Clock, Options, Recording, rewrite_component};
 use kperf_trace::{Event, Item, TraceContext, TraceReader, Window};
 use kperf_wasmtime::{ClockChoice, ComponentLanes, RecordedStore, Recorder, Sampling};
 use std::time::Duration;
@@ -141,7 +141,7 @@ impl Guest {
 }
 
 fn profile() -> Options {
-    Options { probe: Probe::Profile { spans: true }, ..Options::default() }
+    Options { recording: Recording::Profile { spans: true }, ..Options::default() }
 }
 
 fn counting() -> Options {

@@ -2,9 +2,9 @@
 
 mod clock;
 
-use crate::common::exits::{CALLS, GUEST, compile, compile_with, engine};
+use crate::common::exits::{CALLS, GUEST, compile, engine};
 use crate::common::*;
-use kperf_rewriter::{Leaf, Probe};
+use kperf_rewriter::{Leaf, Recording};
 use kperf_trace::{Event, Item, TraceReader};
 use kperf_wasmtime::{ClockChoice, Inlined, Recorder, is_inlined};
 use std::time::Duration;
@@ -68,7 +68,7 @@ fn drive(recorder: &Recorder, module: &Module) -> Vec<Result<i32, String>> {
 #[test]
 fn the_trace_is_that_of_a_recorder_beside_the_module_byte_for_byte() {
     let engine = engine();
-    let [(beside, results), (inside, others)] = [Probe::Import, Probe::Inline].map(|probe| {
+    let [(beside, results), (inside, others)] = [Recording::imported(), Recording::inline()].map(|probe| {
         let (recorder, trace) = recorder(&engine);
         let results = drive(&recorder, &compile(&engine, GUEST, probe));
         recorder.finish("completed").unwrap();
@@ -85,7 +85,7 @@ fn the_trace_is_that_of_a_recorder_beside_the_module_byte_for_byte() {
 #[test]
 fn with_a_ticker_no_call_is_missing() {
     let engine = engine();
-    for probe in [Probe::Import, Probe::Inline] {
+    for probe in [Recording::imported(), Recording::inline()] {
         let (recorder, trace) = recorder_with(&engine, |builder| builder.clock(ClockChoice::ticker()));
         drive(&recorder, &compile(&engine, GUEST, probe));
         let summary = recorder.finish("completed").unwrap();
@@ -114,7 +114,7 @@ fn a_ticker_may_move_while_a_function_runs_that_calls_nothing() {
                      br_if $again)
                    (local.get 0)))"#
         );
-        let module = compile_with(&engine, &text, Probe::Inline, Leaf::Time);
+        let module = compile(&engine, &text, Recording::inline());
         // On a busy machine the ticker may stand still throughout. It doesn't do so again and again.
         let saw_ticks = (0..50).any(|_| calls_that_see_a_tick(&engine, &module) > 0);
         assert!(saw_ticks, "{body}");
@@ -167,7 +167,7 @@ fn what_a_probe_costs_is_measured_inside() {
     let cost = |_| {
         let clock = ClockChoice::ticker();
         let (recorder, _) = recorder_with(&engine, |builder| builder.clock(clock));
-        drive(&recorder, &compile(&engine, GUEST, Probe::Inline));
+        drive(&recorder, &compile(&engine, GUEST, Recording::inline()));
         recorder.finish("completed").unwrap().probe_cost
     };
     // On a busy machine the ticker may stand still throughout; then nothing is said. It doesn't do so again and again.
@@ -199,7 +199,7 @@ fn functions_that_are_counted_only_are_all_there_at_their_places() {
     for clock in [ClockChoice::Test, ClockChoice::Precise, ClockChoice::ticker()] {
         let [timed, counted] = [Leaf::Time, Leaf::Count].map(|leaf| {
             let (recorder, trace) = recorder_with(&engine, |builder| builder.clock(clock).calibrate(false));
-            let module = compile_with(&engine, &guest, Probe::Inline, leaf);
+            let module = compile(&engine, &guest, Recording::inline_with(leaf));
             let results = drive(&recorder, &module);
             let summary = recorder.finish("completed").unwrap();
             let is_event = |line: &&str| ["enter", "leave", "unwind"].iter().any(|word| line.contains(word));
@@ -222,7 +222,7 @@ fn a_function_that_is_counted_only_may_be_the_start_section_or_called_by_the_hos
     let engine = engine();
     let text =
         r#"(module (func $pure (export "f") (param i32) (result i32) (local.get 0)) (func $s) (start $s))"#;
-    let module = compile_with(&engine, text, Probe::Inline, Leaf::Count);
+    let module = compile(&engine, text, Recording::inline_with(Leaf::Count));
     let (recorder, trace) = recorder(&engine);
     let (mut store, lanes, instance) = instantiate(&recorder, &module);
     let Lanes::Inside(inside) = &lanes else { panic!("the recorder is inside") };
@@ -249,7 +249,7 @@ fn a_start_section_is_recorded_even_if_it_traps() {
     let engine = engine();
     let text =
         "(module (memory 1) (func $main (call $f)) (func $f (drop (i32.load (i32.const -1)))) (start $main))";
-    let module = compile(&engine, text, Probe::Inline);
+    let module = compile(&engine, text, Recording::inline());
     let (recorder, trace) = recorder(&engine);
     let mut store = Store::new(&engine, ());
     let mut linker = Linker::new(&engine);
@@ -272,7 +272,7 @@ const PLAIN: &str = r#"(module (func (export "f") (param i32) (result i32) (call
 #[test]
 fn what_is_recorded_outlives_the_store() {
     let engine = engine();
-    let module = compile(&engine, PLAIN, Probe::Inline);
+    let module = compile(&engine, PLAIN, Recording::inline());
     let (recorder, trace) = recorder(&engine);
     let (mut store, lanes, instance) = instantiate(&recorder, &module);
     lanes.call(&mut store, instance, "f", 1).unwrap();
@@ -293,7 +293,7 @@ fn threads_with_stores_of_their_own_record_into_one_trace() {
     const THREADS: u64 = 4;
     for clock in [ClockChoice::Precise, ClockChoice::ticker()] {
         let engine = engine();
-        let module = compile(&engine, GUEST, Probe::Inline);
+        let module = compile(&engine, GUEST, Recording::inline());
         let (recorder, trace) = recorder_with(&engine, |builder| builder.clock(clock));
         std::thread::scope(|scope| {
             for _ in 0..THREADS {
@@ -309,7 +309,7 @@ fn threads_with_stores_of_their_own_record_into_one_trace() {
 #[test]
 fn each_instance_is_a_lane() {
     let engine = engine();
-    let module = compile(&engine, PLAIN, Probe::Inline);
+    let module = compile(&engine, PLAIN, Recording::inline());
     let (recorder, trace) = recorder(&engine);
     let mut store = Store::new(&engine, ());
     let mut linker = Linker::new(&engine);
@@ -328,7 +328,7 @@ fn each_instance_is_a_lane() {
 fn probes_are_switched_off_and_on() {
     for clock in [ClockChoice::Test, ClockChoice::ticker()] {
         let engine = engine();
-        let module = compile(&engine, PLAIN, Probe::Inline);
+        let module = compile(&engine, PLAIN, Recording::inline());
         let (recorder, trace) = recorder_with(&engine, |builder| builder.clock(clock));
         let (mut store, lanes, instance) = instantiate(&recorder, &module);
         let Lanes::Inside(inside) = &lanes else { panic!("the recorder is inside") };
@@ -355,7 +355,7 @@ fn an_epoch_callback_may_flush_while_a_function_that_calls_nothing_loops() {
     let text = r#"(module (func (export "f") (param i32) (result i32)
         (loop $again (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
         (local.get 0)))"#;
-    let module = compile(&engine, text, Probe::Inline);
+    let module = compile(&engine, text, Recording::inline());
     let (recorder, trace) = recorder(&engine);
     let (mut store, lanes, instance) = instantiate(&recorder, &module);
     let Lanes::Inside(inside) = &lanes else { panic!("the recorder is inside") };

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use kperf_trace::{Event, Item, TraceReader};
-use kperf_wasmtime::rewriter::{Options, Probe, SymbolFile, rewrite};
+use kperf_wasmtime::rewriter::{Options, Recording, SymbolFile, rewrite};
 use kperf_wasmtime::{ClockChoice, ErrorKind, InstrumentOptions, Instrumented, Recorder, instrument};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -348,7 +348,7 @@ fn a_file_holds_all_modules_and_is_not_overwritten() {
 fn recorders_inside_are_linked_for_each_store() {
     let engine = engine();
     let (options, recorder, trace) = recording(&engine);
-    let inline = Options { probe: Probe::Inline, ..Options::default() };
+    let inline = Options { recording: Recording::inline(), ..Options::default() };
     let module = instrument(&engine, guest(), &options.rewriter(inline)).unwrap();
     let mut linker = Linker::new(&engine);
     let error = module.add_to_linker(&mut linker).unwrap_err();

@@ -221,7 +221,7 @@ fn what_readers_need_is_written_as_soon_as_that_works() {
         .sink(Late { inner: sink, trace: trace.clone() })
         .build(&engine)
         .unwrap();
-    recorder.symbols(exits::table(GUEST_OF_TWO, kperf_rewriter::Probe::Import)).unwrap();
+    recorder.symbols(exits::table(GUEST_OF_TWO, kperf_rewriter::Recording::imported())).unwrap();
     let mut linker: Linker<HostLane> = Linker::new(&engine);
     recorder.add_to_linker(&mut linker, |lane| lane).unwrap();
     let mut lane = recorder.host_lane();

@@ -44,7 +44,7 @@ fn each_file_is_a_whole_trace() {
     let path = folder.path().to_owned();
     let recorder = Recorder::builder()
         .clock(ClockChoice::Test)
-        .symbols(exits::table(SYMBOLS_OF, kperf_rewriter::Probe::Import))
+        .symbols(exits::table(SYMBOLS_OF, kperf_rewriter::Recording::imported()))
         .rotate(Rotation::by_size(1500), move |number| File::create(path.join(format!("{number}.kperf"))))
         .build(&engine)
         .unwrap();

@@ -12,7 +12,7 @@ pub(super) struct Inline;
 
 impl Form for Inline {
     fn kind(&self) -> Kind {
-        Kind::TimedOrCounted
+        Kind::Timed
     }
 
     fn wants(&self) -> Needs {

@@ -12,7 +12,7 @@ pub(super) struct Instructions;
 
 impl Form for Instructions {
     fn kind(&self) -> Kind {
-        Kind::TimedOrCounted
+        Kind::Timed
     }
 
     fn wants(&self) -> Needs {

@@ -22,10 +22,8 @@ pub(crate) trait Form: Sync {
 /// Which events the functions of a module have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// An enter and a leave.
+    /// An enter and a leave. Small functions may have one event for both.
     Timed,
-    /// An enter and a leave. With `--leaf count`, small functions that call nothing and can't trap have one event for both.
-    TimedOrCounted,
     /// One event, in front of a body that stays as it is. How a function ends, and what it catches, doesn't matter.
     Counted,
 }

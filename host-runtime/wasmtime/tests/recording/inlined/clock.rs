@@ -1,11 +1,11 @@
 //! When events look at the clock.
 
 use crate::common::engine_with;
-use crate::common::exits::{compile_with, engine};
+use crate::common::exits::{compile, engine};
 use kperf_abi::block::{CAPACITY, CLOCK, CLOCK_OFF, HEADER_LEN, LIMIT, START};
 use kperf_abi::names::{HOST_FLUSH, HOST_MODULE, HOST_NOW};
 use kperf_abi::word::Word;
-use kperf_rewriter::{Leaf, Probe};
+use kperf_rewriter::{Leaf, Recording};
 use wasmtime::{Caller, Engine, Instance, Linker, Module, SharedMemory, Store, TypedFunc};
 
 const GUEST: &str = r#"(module (import "host" "h" (func $h)) (memory 1)
@@ -173,7 +173,7 @@ impl Bare {
             _ => Ok(()),
         };
         linker.func_wrap("host", "h", h).unwrap();
-        let module = compile_with(engine, guest, Probe::Inline, leaf);
+        let module = compile(engine, guest, Recording::inline_with(leaf));
         let instance = linker.instantiate(&mut store, &module).unwrap();
         let memory = instance.get_shared_memory(&mut store, "kperf.memory").unwrap();
         let access = Access::new(&mut store, &memory);

@@ -1,8 +1,6 @@
 //! Modules that are none, or nearly: real ones with bytes changed, and generated ones with invalid bodies. A valid module
 //! stays valid, an invalid one invalid, whatever the probes are, and nothing panics. `KPERF_SEEDS=FROM..TO` runs others.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
-
 mod check;
 #[path = "../../../tests/common/effort.rs"]
 mod effort;

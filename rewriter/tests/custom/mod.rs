@@ -1,7 +1,5 @@
 //! Names and debug information that are damaged, made up, or made to take long.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 mod check;
 
 use check::{DEBUG, check_debug_info, check_names};
