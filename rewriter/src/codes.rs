@@ -1,4 +1,4 @@
-//! What a symbol table says of the code of its functions.
+//! The code of functions in a symbol table: call sites, lines, moves.
 
 use crate::module::info::ModuleInfo;
 use crate::module::moves::Moves;
@@ -6,16 +6,16 @@ use crate::plan::calls::Calls;
 use crate::source::Sources;
 use kperf_abi::{CallSite, Codes, FuncIndex, FunctionCode, Inlined, Row, Symbol, SymbolTable};
 
-/// How much is said.
+/// How much of it.
 #[derive(Clone, Copy)]
 pub(crate) enum Detail<'a> {
     /// The lines of calls.
     Calls,
-    /// Those of all instructions, and where the code has come to if that is known: the places of samples.
+    /// The lines of all instructions, and the moves of code, if they are known: for the places of samples.
     All(Option<(&'a Moves, usize)>),
 }
 
-/// The code of a table's functions. `calls` are left out where no lines are known.
+/// The code of a table's functions. `None` for `calls` if no lines are known.
 pub(crate) fn codes(
     info: &ModuleInfo<'_>,
     table: &SymbolTable,
@@ -50,9 +50,9 @@ pub(crate) fn codes(
     codes.or_none()
 }
 
-/// Adds to a table what another file says of the code of its functions, whose source files are behind those of the table from
-/// `first_file` on, and inlined functions behind those of the table. What the table knows of calls stays if the file has no
-/// `calls`. A table that doesn't say where code has come to needs no lines but those of calls.
+/// Adds the code from another file to a table. The file's source files begin at `first_file`, and its inlined
+/// functions follow the table's. Without `calls` the table keeps its own call sites. A table without moves gets only
+/// the lines of calls.
 pub(crate) fn add(
     table: &mut SymbolTable,
     first_file: u32,
@@ -86,7 +86,7 @@ pub(crate) fn add(
     table.codes = codes.or_none();
 }
 
-/// The rows that calls are in.
+/// The rows that contain calls.
 fn rows_of_sites(rows: &[Row], sites: &[CallSite]) -> Vec<Row> {
     let mut found: Vec<Row> = Vec::new();
     for site in sites {

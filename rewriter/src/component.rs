@@ -1,8 +1,9 @@
-//! Components: every core module inside gets probes, and the graph around them gets what these need.
+//! Puts probes into the core modules of a component.
 //!
-//! Three steps: `scan` validates the component and finds its modules, `modules` puts probes into them by the pass for
-//! modules, `graph` writes the component anew. There a recorder stands at the front of each component that instantiates a
-//! module with probes (`prelude`), and the functions that run while a component may not be left are guarded (`guard`).
+//! 1. `scan` validates the component and finds its modules.
+//! 2. `modules` puts probes into them, by the pass for modules.
+//! 3. `graph` writes the component. Each component that instantiates a module with probes begins with a recorder
+//! (`prelude`). Functions that run while a component may not be left get a guard (`guard`).
 //!
 //! ```wat
 //! (component
@@ -37,19 +38,19 @@ use sha2::{Digest, Sha256};
 /// A component with probes in its core modules.
 #[derive(Debug)]
 pub struct RewrittenComponent {
-    /// Its bytes; the input's own when nothing was to be probed.
+    /// Its bytes; the input's own if nothing gets a probe.
     pub wasm: Vec<u8>,
-    /// Its core modules, in the order in which they stand, those of nested components too.
+    /// Its core modules in order, with those of nested components.
     pub modules: Vec<CoreModule>,
-    /// The calls of it from outside: a table for each module of ours that tells some. The symbols are called as what is exported:
+    /// Calls from outside: a table for each guard module that records some. Symbols have the names of exports:
     /// `wasi:cli/run@0.2.0#run`.
     pub exports: Vec<SymbolTable>,
-    /// What the user should know.
+    /// What the caller should show.
     pub warnings: Vec<Warning>,
 }
 
 impl RewrittenComponent {
-    /// The symbol tables of the modules that have probes, and of the calls from outside.
+    /// The symbol tables of modules with probes, and of calls from outside.
     pub fn symbols(&self) -> impl Iterator<Item = &SymbolTable> {
         let modules = self.modules.iter().map(|module| &module.symbols);
         modules.chain(&self.exports).filter(|table| !table.symbols.is_empty())
@@ -61,26 +62,26 @@ impl RewrittenComponent {
 pub struct CoreModule {
     /// The component's name and the module's: `app/main`.
     pub name: String,
-    /// Which function each id stands for. The module carries it too, unless nothing in it is probed.
+    /// The function of each id. A module with probes contains this table too.
     pub symbols: SymbolTable,
-    /// What became of each function; `None` if the module was left as it is.
+    /// Whether each function has a probe; `None` if the module is unchanged.
     pub plan: Option<Plan>,
-    /// Why it was left as it is.
+    /// Why the module is unchanged.
     pub left: Option<Left>,
 }
 
-/// A core module of a component, as it stands there.
+/// A core module of a component.
 #[derive(Clone, Debug)]
 pub struct Described {
-    /// Its own name, or the one that the component gives it; `module[2]` where there is none.
+    /// Its own name, or the component's name for it; `module[2]` without one.
     pub name: String,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: usize,
-    /// How many functions it defines.
+    /// Number of functions that it defines.
     pub functions: u32,
 }
 
-/// The core modules of a component, in the order in which they stand, those of nested components too.
+/// The core modules of a component in order, with those of nested components.
 pub fn core_modules(wasm: &[u8]) -> Result<Vec<Described>, Error> {
     let scan = scan::scan(wasm)?;
     let names = modules::names(&scan, &Options::default());
@@ -92,24 +93,34 @@ pub fn core_modules(wasm: &[u8]) -> Result<Vec<Described>, Error> {
     Ok(described.collect())
 }
 
-/// Whether these bytes begin as a component does.
+/// Whether the bytes begin like a component.
 pub fn is_component(wasm: &[u8]) -> bool {
     wasmparser::Parser::is_component(wasm)
 }
 
-/// Puts probes into the core modules of a component. Their ids follow each other, beginning at `options.id_base`. Functions
-/// are called as in their module; in all modules but the one with the most of them `module::` stands in front.
+/// Puts probes into the core modules of a component.
 ///
-/// The component imports the instance `kperf:host/recorder` then (see [`kperf_abi::names::COMPONENT_HOST`]).
+/// ```wat
+/// (component                                  (component
+///                                               (import "kperf:host/recorder" (instance $host ..))
+///                                               (core instance $kperf (instantiate $recorder ..))
+///   (core module $m (func ..))                  (core module $m (import "kperf" "enter" ..) (func ..))
+///   (core instance $i (instantiate $m)))        (core instance $i (instantiate $m (with "kperf" (instance
+/// $kperf)))))
+/// ```
+///
+/// Ids are consecutive from `options.id_base`. Functions have their names in the module; in all modules but the one
+/// with the most functions, `module::` precedes them. The component then imports the instance `kperf:host/recorder`
+/// (see [`kperf_abi::names::COMPONENT_HOST`]).
 ///
 /// # Errors
 ///
-/// If the component is invalid or has probes already, if a core module can't be rewritten (the error names it), if the
-/// options are not for components ([`ModuleFeature`]).
+/// If the component is invalid or already has probes, if a core module can't be rewritten (the error names it), or if
+/// the options are not for components ([`ModuleFeature`]).
 pub fn rewrite_component(wasm: &[u8], options: &Options) -> Result<RewrittenComponent, Error> {
     check(options)?;
     let makes_profile = matches!(options.recording, Recording::Profile { .. });
-    // In any case the core modules import the recorder that stands beside them.
+    // The core modules always import the recorder that is beside them.
     let clock = options.recording.clock();
     let recording = Recording::Imported(Imported { clock, ..Imported::default() });
     let options = &Options { recording, ..options.clone() };
@@ -131,7 +142,7 @@ pub fn rewrite_component(wasm: &[u8], options: &Options) -> Result<RewrittenComp
     };
     let next_id = modules.iter().map(|module| module.told.symbols.id_end()).max().unwrap_or(options.id_base);
     let recorder = if makes_profile {
-        // What calls from outside get is not known yet: at most two ids for each function.
+        // The ids of calls from outside are not known yet: at most two for each function.
         let more = lifted.iter().flatten().filter(|export| export.tells()).count() as u32;
         Recorder::Profile(options.id_base..next_id.saturating_add(more.saturating_mul(2)))
     } else if clock == Clock::Instructions {
@@ -162,7 +173,7 @@ pub fn rewrite_component(wasm: &[u8], options: &Options) -> Result<RewrittenComp
     })
 }
 
-/// What the recorders of a component record.
+/// What a component's recorders record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Records {
     /// Events with the host's time.
@@ -173,7 +184,7 @@ pub enum Records {
     Profile,
 }
 
-/// What the recorders of a component with probes record; `None` if it imports nothing for recorders.
+/// What the recorders of a component with probes record; `None` for one without recorders.
 pub fn component_records(wasm: &[u8]) -> Option<Records> {
     use wasmparser::{ComponentType, InstanceTypeDeclaration, Payload};
     let mut wanted = Vec::new();
@@ -221,7 +232,7 @@ fn check(options: &Options) -> Result<(), Error> {
     Err(ErrorKind::NotForComponents { feature }.into())
 }
 
-/// The symbol tables of a component that has probes already, one for each core module with probes; none for one without.
+/// The symbol tables of a component that already has probes, one for each core module with probes.
 pub fn probed_component(wasm: &[u8]) -> Result<Vec<SymbolTable>, Error> {
     let mut tables = Vec::new();
     for payload in wasmparser::Parser::new(0).parse_all(wasm) {

@@ -1,8 +1,12 @@
 //! Puts enter/leave probes around every function of a WebAssembly module.
 //!
-//! Bytes go in, bytes and a [`SymbolTable`] come out: [`rewrite`], and [`rewrite_component`] for components. The crate knows no runtime and does no IO. Its files
-//! are its pipeline: `parse` finds what a module has, `plan` chooses the functions, `instrument` runs the pass, `write`
-//! writes the new module, `body` each function of it.
+//! [`rewrite`] takes the bytes of a module, and returns new bytes and a [`SymbolTable`]; [`rewrite_component`] does
+//! so for components. The crate does no IO and knows no runtime.
+//!
+//! - `module` reads a module.
+//! - `names` names its functions.
+//! - `plan` decides which functions get probes.
+//! - `instrument` writes the new module.
 
 mod codes;
 #[cfg(feature = "components")]
@@ -51,7 +55,7 @@ use kperf_abi::{SymbolTable, names as reserved};
 use module::info::ModuleInfo;
 use wasmparser::{Parser, Payload};
 
-/// The symbol table of a module that has probes already; `None` for one that hasn't.
+/// The symbol table of a module that already has probes; `None` without probes.
 pub fn probed(wasm: &[u8]) -> Result<Option<SymbolTable>, Error> {
     for payload in Parser::new(0).parse_all(wasm) {
         if let Payload::CustomSection(section) = payload?
@@ -66,8 +70,8 @@ pub fn probed(wasm: &[u8]) -> Result<Option<SymbolTable>, Error> {
     Ok(None)
 }
 
-/// Whether a module can have its own recorder inside, in a host that sees an instance only after its start section has run. False if
-/// the module has a start section, or is linked with others at run time, with which it shares a call tree.
+/// Whether a module can contain its recorder in a host that sees an instance only after its start section has run.
+/// False if it has a start section, or is linked to other modules at run time, with which it shares a call tree.
 pub fn stands_alone(wasm: &[u8]) -> bool {
     Parser::new(0).parse_all(wasm).all(|payload| match payload {
         Ok(Payload::StartSection { .. }) => false,

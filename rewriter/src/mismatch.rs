@@ -1,29 +1,29 @@
-//! How a file with names turns out to be of another build than the module.
+//! Differences between a module's build and that of a file with names.
 
 use std::fmt;
 
-/// Why a file is not of the same build as a module.
+/// Why a file is of another build than a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mismatch {
-    /// They have other numbers of functions.
+    /// Different numbers of functions.
     Functions {
-        /// How many the module defines, and how many the file.
+        /// The module's number, and the file's.
         counts: (u32, u32),
     },
-    /// They have other numbers of imported functions.
+    /// Different numbers of imported functions.
     Imports {
-        /// How many the module imports, and how many the file.
+        /// The module's number, and the file's.
         counts: (u32, u32),
     },
-    /// Their code differs.
+    /// Different code.
     Code,
-    /// The sizes of their functions differ. The code of the module isn't known.
+    /// Different sizes of functions. The code of the module is unknown.
     Sizes,
-    /// The file has no code, and nothing else tells that it is of the same build.
+    /// The file has no code and no `build_id`.
     NoCode,
-    /// The file speaks of functions or of code that the module doesn't have.
+    /// The file has functions or code that the module doesn't have.
     Beyond,
-    /// The build ids differ, and the file has no code.
+    /// Different build ids, and the file has no code.
     BuildId,
 }
 

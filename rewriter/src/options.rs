@@ -5,38 +5,39 @@ use crate::{AllocatorOptions, Filter, Host, Recording, SymbolFile};
 pub struct Options {
     /// What is recorded, and where the recorder is.
     pub recording: Recording,
-    /// Which functions, by their demangled names.
+    /// Which functions get probes, by their demangled names.
     pub filter: Filter,
-    /// Functions with fewer instructions get no probe (the body's last `end` isn't counted).
+    /// Functions with fewer instructions get no probe. The body's final `end` is not counted.
     pub min_instructions: u32,
-    /// Of the functions that the module defines, only those that it exports.
+    /// Only exported functions get probes.
     pub exports_only: bool,
-    /// Calls of the host's functions too: each goes through a thunk with a probe. Engine builtins (`wasm:*`) never.
+    /// Imported functions get probes too: calls of them go through a thunk with a probe. Engine builtins (`wasm:*`)
+    /// never do.
     pub imports: bool,
-    /// What is known of the host. The more is known, the fewer calls need an `unwind` behind them.
+    /// What is known about the host. The more is known, the fewer calls need an `unwind` after them.
     pub host: Host,
-    /// Which functions are allocators', beyond those with known names, if allocations are recorded.
+    /// Allocator functions beyond those with known names. Used if allocations are recorded.
     pub allocators: AllocatorOptions,
-    /// The first FuncId.
+    /// The first function id.
     pub id_base: u32,
-    /// Names for a module that was stripped of its own, and places in the source.
+    /// Names and source lines for a stripped module.
     pub names: Option<SymbolFile>,
-    /// Whether debug information (DWARF, source maps) is left out. It is changed to follow the code otherwise.
+    /// Whether debug information (DWARF, source maps) is dropped. Otherwise it follows the code.
     pub drops_debug: bool,
-    /// Where the source map of the rewritten module will be, if `names` is the source map of the original. Without it that
+    /// The URL of the rewritten module's source map, if `names` is the source map of the original. Without it the
     /// module names none.
     pub source_map_url: Option<String>,
-    /// What to call a module that doesn't say its name.
+    /// The name of a module that has none of its own.
     pub module_name: String,
-    /// These options as one would type them, for the symbol table.
+    /// These options as the user wrote them, for the symbol table.
     pub description: String,
-    /// Check the result with a validator: an error instead of a module that no engine takes. Always done in debug builds.
+    /// Whether the result is validated: an error instead of an invalid module. Debug builds always do it.
     #[cfg(feature = "validate")]
     pub validate: bool,
 }
 
 impl Options {
-    /// Whether some functions may be left out by the user's choice.
+    /// Whether the options may leave out functions.
     pub(crate) fn chooses(&self) -> bool {
         !self.filter.is_empty() || self.min_instructions > 0 || self.exports_only
     }

@@ -1,21 +1,21 @@
-//! What the pass knows of the component that a module is a part of.
+//! The component around a module, as the pass needs it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// What a module is a part of, if it doesn't stand alone.
+/// The component around a module.
 pub(crate) struct Surroundings {
-    /// What to call it in its symbol table.
+    /// The module's name in its symbol table.
     pub(crate) name: String,
-    /// What stands in front of the names of its functions.
+    /// The prefix of its functions' names.
     pub(crate) prefix: String,
-    /// What stands in front of a name that is one of `taken`, if nothing else does.
+    /// The prefix of a name that is in `taken`, if `prefix` is empty.
     pub(crate) own_prefix: String,
-    /// The names of calls from outside: a module's functions often have the same.
+    /// Names of calls from outside. A module's functions often have the same names.
     pub(crate) taken: Arc<HashSet<String>>,
-    /// What it imports (module and name) from other modules that get probes. A name that is empty stands for all.
+    /// Its imports (module and name) from other modules that get probes. An empty name means all.
     pub(crate) linked: HashSet<(String, String)>,
-    /// What to call the host's functions, by what it imports (module and name), where that is known.
+    /// Names of host functions by import (module and name), if known.
     pub(crate) called: HashMap<(String, String), String>,
 }
 

@@ -2,53 +2,54 @@ use crate::{Left, SkipReason};
 use kperf_abi::FuncIndex;
 use std::fmt;
 
-/// Something that the user should know of a module that was rewritten.
+/// What a caller should show after a rewriting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// The name section can't be read; it is replaced by one with the names that are known.
+    /// The name section is malformed; it is replaced by one with the known names.
     BadNameSection {
         /// What is wrong with it.
         message: String,
     },
-    /// The debug information can't be read, or not all of it; functions may lack their places in the source.
+    /// The debug information is malformed, at least in part; functions may lack source lines.
     BadDebugInfo {
         /// What is wrong with it.
         message: String,
     },
-    /// A custom section would be wrong in the rewritten module, or can't be read, and was left out.
+    /// A custom section was dropped, because it would be wrong in the rewritten module or is malformed.
     DroppedSection {
         /// Its name.
         name: String,
     },
-    /// A function that should have a probe can't bear one.
+    /// A function can't have the probe that it should have.
     NotProbed {
         /// Its index in the original module.
         index: FuncIndex,
-        /// Its name, for people.
+        /// Its name, to show.
         name: String,
         /// Why.
         reason: SkipReason,
     },
-    /// A core module of a component was left as it is, without probes.
+    /// A core module of a component stays without probes.
     LeftModule {
         /// The component's name and the module's.
         name: String,
         /// Why.
         left: Left,
     },
-    /// The user's name for a function of an allocator names none in this module, which has another function of that name.
+    /// The module has a function with a name from the options, but it doesn't fit the role. An allocator of another
+    /// module may be meant.
     NoAllocator {
-        /// What the user said: `malloc=take`.
+        /// The option: `malloc=take`.
         told: String,
         /// Why.
         why: String,
     },
-    /// A function without a probe may catch something, but has no room for the local that keeps its depth.
+    /// A function without a probe may catch, but has no room for the local that keeps its depth.
     DepthNotTracked {
         /// Its index in the original module.
         index: FuncIndex,
-        /// Its name, for people.
+        /// Its name, to show.
         name: String,
     },
 }

@@ -5,7 +5,7 @@ use super::outcome::{End, NO_INSTANCE, Outcome, PANICKED};
 use super::probes::{self, Probes};
 use super::script::{Action, Encoded, Execute, Expected, Step};
 use super::{spectest, values};
-use kperf_rewriter::{Leaf, Options, Recording, rewrite};
+use kperf_rewriter::{Leaf, Options, rewrite};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use wasmparser::{Validator, WasmFeatures};
@@ -211,9 +211,9 @@ impl Side {
             Modules::Rewritten { .. } | Modules::Inlined(_) | Modules::Profiled => {
                 let imports = self.modules == Modules::Rewritten { imports: true };
                 let recording = match self.modules {
-                    Modules::Inlined(leaf) => Recording::inline_with(leaf),
-                    Modules::Profiled => Recording::Profile { spans: true },
-                    _ => Recording::imported(),
+                    Modules::Inlined(leaf) => kperf_rewriter::Recording::inline_with(leaf),
+                    Modules::Profiled => kperf_rewriter::Recording::Profile { spans: true },
+                    _ => kperf_rewriter::Recording::imported(),
                 };
                 let mut validator = Validator::new_with_features(WasmFeatures::all());
                 let validate = valid && validator.validate_all(original).is_ok();

@@ -1,7 +1,7 @@
 //! What functions have executed is what an interpreter counts that knows nothing of us.
 
+use super::FORMS;
 use super::counted;
-use kperf_rewriter::Recording;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};

@@ -1,9 +1,9 @@
-//! What canonical functions want: the functions that run while their component may not be left, and what may have several
-//! stacks of calls in a component.
+//! The needs of canonical functions: which core functions run while their component may not be left, and which
+//! canonical functions run calls on several stacks.
 
 use wasmparser::{CanonicalFunction, CanonicalOption};
 
-/// The core functions that want a guard: `realloc` and `post-return`.
+/// The core functions that need a guard: `realloc` and `post-return`.
 pub(super) fn guarded(function: &CanonicalFunction) -> impl Iterator<Item = u32> {
     options(function).iter().filter_map(|option| match option {
         CanonicalOption::Realloc(function) | CanonicalOption::PostReturn(function) => Some(*function),
@@ -11,8 +11,8 @@ pub(super) fn guarded(function: &CanonicalFunction) -> impl Iterator<Item = u32>
     })
 }
 
-/// What makes calls of a component run on several stacks at once, if a canonical function does. A task with a callback doesn't:
-/// its functions have returned when another one begins.
+/// The feature by which a canonical function runs a component's calls on several stacks at once, if it does. A task
+/// with a callback doesn't: its functions have returned before another one begins.
 pub(super) fn stacks(function: &CanonicalFunction) -> Option<&'static str> {
     match function {
         CanonicalFunction::Lift { options, .. } => {
@@ -27,7 +27,7 @@ pub(super) fn stacks(function: &CanonicalFunction) -> Option<&'static str> {
     }
 }
 
-/// The options of a canonical function. All functions are named here, so that a new one is looked at.
+/// The options of a canonical function. All variants are listed, so that a new one needs a decision.
 fn options(function: &CanonicalFunction) -> &[CanonicalOption] {
     match function {
         CanonicalFunction::Lift { options, .. }

@@ -1,38 +1,38 @@
-//! The calls of a component from outside of it: what each function is called that it lifts, and which of them are told.
+//! Names the calls of a component from outside, and chooses which are recorded.
 
 use super::scan::Scan;
 use super::wit::{Definitions, Names};
 use crate::Options;
 
-/// The longest name that is taken from a core module, in bytes.
+/// The longest name from a core module, in bytes.
 const LONGEST: usize = 200;
 
 /// A function that a component lifts.
 #[derive(Debug)]
 pub(super) struct Export {
     pub(super) name: Box<str>,
-    /// Whether nobody exports it, so that the name was made up.
+    /// Whether no export names it, so that the name is generated.
     pub(super) unnamed: bool,
-    /// Whether its calls are told.
+    /// Whether its calls are recorded.
     pub(super) is_told: bool,
-    /// The name for what goes on with a call that has waited (WASI 0.3), and whether that is told.
+    /// The name of the continuation of a waiting call (WASI 0.3), and whether that is recorded.
     pub(super) callback: Option<(Box<str>, bool)>,
 }
 
 impl Export {
-    /// What it adds to the names that filters choose from.
+    /// Its names, for filters.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
         std::iter::once(&*self.name).chain(self.callback.iter().map(|(name, _)| &**name))
     }
 
-    /// Whether any of its calls are told.
+    /// Whether any of its calls are recorded.
     pub(super) fn tells(&self) -> bool {
         self.is_told || self.callback.as_ref().is_some_and(|(_, is_told)| *is_told)
     }
 }
 
-/// The functions that each component lifts, by number of the component and in the order in which they are lifted. `paths`: what
-/// stands in front of the names of each component.
+/// The functions that each component lifts, by number of the component, in order. `paths`: the prefix of each
+/// component's names.
 pub(super) fn find(scan: &Scan<'_>, paths: &[String], options: &Options) -> Vec<Vec<Export>> {
     let all = definitions(scan);
     let components = scan.components.iter().zip(paths).enumerate();

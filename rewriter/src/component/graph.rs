@@ -1,4 +1,4 @@
-//! Writes a component anew, with the modules that have probes and what these need.
+//! Writes a component with its modules' probes, the recorder and the guards.
 
 mod around;
 
@@ -19,24 +19,24 @@ use wasmparser::{
 
 type Result<T> = std::result::Result<T, reencode::Error<Error>>;
 
-/// How many instances, of modules and of components, engines take in a component.
+/// The most instances of modules and of components that engines take in a component.
 const MAX_INSTANCES: usize = 1000;
 
-/// What a component gets beside new modules: the calls from outside that are told.
+/// What guards need: the calls from outside that are recorded.
 pub(super) struct Told<'a> {
-    /// What each component lifts.
+    /// The functions that each component lifts.
     pub(super) exports: &'a [Vec<Export>],
-    /// For each component what is in front of the names of its modules: `app/shop/`.
+    /// The prefix of each component's modules: `app/shop/`.
     pub(super) paths: &'a [String],
-    /// What the symbol tables say beside a name.
+    /// The identity for the symbol tables, except the name.
     pub(super) identity: ModuleIdentity,
-    /// The first id for them.
+    /// The first id.
     pub(super) next_id: u32,
-    /// The symbol tables that came of it.
+    /// The symbol tables of the guards.
     pub(super) tables: Vec<SymbolTable>,
 }
 
-/// The component with these modules in the place of its own.
+/// Writes the component with these modules in the place of its own.
 pub(super) fn write(
     wasm: &[u8],
     scan: &Scan<'_>,
@@ -66,7 +66,7 @@ struct Graph<'a, 't> {
     recorder: &'a Recorder,
     needs: &'a Needs,
     told: &'a mut Told<'t>,
-    /// The component that is written, inside those around it.
+    /// The component that is written, after those around it.
     scopes: Vec<Scope>,
     next_component: usize,
     next_module: usize,
@@ -74,7 +74,7 @@ struct Graph<'a, 't> {
 }
 
 impl Graph<'_, '_> {
-    /// The next component begins.
+    /// Begins the next component.
     fn begin(&mut self, out: &mut encoder::Component) {
         let n = self.next_component;
         self.next_component += 1;
@@ -88,7 +88,7 @@ impl Graph<'_, '_> {
         self.scopes.push(scope);
     }
 
-    /// The scope that is written. There always is one: what calls this is inside of a component.
+    /// The scope that is written. There always is one inside a component.
     fn top(&mut self) -> &mut Scope {
         if self.scopes.is_empty() {
             self.scopes.push(Scope::of(ROOT));
@@ -97,7 +97,7 @@ impl Graph<'_, '_> {
         &mut self.scopes[last]
     }
 
-    /// The scope so many levels around the one that is written.
+    /// The scope this many levels out.
     fn outer(&mut self, count: u32) -> &mut Scope {
         match (self.scopes.len() - 1).checked_sub(count as usize) {
             Some(n) => &mut self.scopes[n],
@@ -105,13 +105,13 @@ impl Graph<'_, '_> {
         }
     }
 
-    /// The component that was written last has ended.
+    /// Ends the component that was written last.
     fn end(&mut self) -> Result<()> {
         let scope = self.scopes.pop().unwrap_or_default();
         check_instances(&scope)
     }
 
-    /// A function that is called while the component may not be left.
+    /// The new index of a function that the canonical ABI calls: its guard's, if it has one.
     fn guarded(&mut self, function: u32) -> u32 {
         let scope = self.top();
         match scope.guards.get(&Wrapped::Held(function)) {
@@ -169,7 +169,7 @@ impl ReencodeComponent for Graph<'_, '_> {
         Ok(self.outer(count).index(|scope| &scope.core_types, index))
     }
 
-    // Scopes of types. Those of components are below.
+    // Scopes of types. Scopes of components are below.
     fn push_depth(&mut self) {
         self.scopes.push(Scope::default());
     }
@@ -232,7 +232,7 @@ impl ReencodeComponent for Graph<'_, '_> {
                 wasmparser::CoreType::Rec(group) => group.types().len(),
                 wasmparser::CoreType::Module(_) => 1,
             };
-            // Before they are written: types of a group may name each other.
+            // Before they are written, since types of a group may name each other.
             (0..count).for_each(|_| self.top().core_types.keep());
             self.parse_component_core_type(out.ty(), ty)?;
         }
@@ -437,7 +437,7 @@ impl ReencodeComponent for Graph<'_, '_> {
     }
 }
 
-/// What an alias defines.
+/// The kind of definition that an alias makes.
 enum Defines {
     Unknown(ComponentExternalKind),
     Core(wasmparser::ExternalKind),

@@ -1,10 +1,9 @@
-//! Functions of ours that stand around core functions which the canonical ABI calls.
+//! Writes guards: functions around core functions that the canonical ABI calls.
 //!
-//! `realloc` and `post-return` run while their component may not be left. The host can't be called there, not even by the
-//! recorder, so the function around each tells the recorder to hold back.
-//!
-//! A function that is lifted is called from outside. The one around it is that call in the call tree: it begins when the
-//! arguments are there, and ends with `post-return` where there is one, because until then the host lifts the result.
+//! - `realloc` and `post-return` run while their component may not be left. The host can't be called then, so the
+//!   guard tells the recorder to hold back.
+//! - A lifted function is called from outside, and its guard records that call. The call begins when the arguments
+//!   are ready. It ends with `post-return` if there is one, because the host lifts the result before that.
 //!
 //! ```wat
 //! (func $lifted (param i32) (result i32) (local $token i32)
@@ -20,7 +19,7 @@
 //!   (global.set $hold (i32.sub (global.get $hold) (i32.const 1))))
 //! ```
 //!
-//! A host may leave `post-return` out. Then the call ends where the next one begins.
+//! A host may skip `post-return`. Then the call ends where the next one begins.
 
 use super::prelude;
 use super::scope::{Scope, Wrapped};
@@ -35,9 +34,9 @@ use wasm_encoder::{
 };
 use wasmparser::FuncType;
 
-/// The import module of what is guarded.
+/// The import module of the guarded functions.
 const GUARDED: &str = "guarded";
-/// What is imported in front of that: the globals, by index, and the functions.
+/// The guard module's other imports: globals by index, and functions.
 const HOLDS: u32 = 0;
 const RETURNS: u32 = 1;
 const ENTERS: u32 = 0;
@@ -45,16 +44,16 @@ const LEAVES: u32 = 1;
 const LOOKS: u32 = 2;
 const OURS: u32 = 3;
 
-/// A core function that one of ours stands around.
+/// A core function with a guard.
 pub(super) struct Guarded<'a> {
     pub(super) what: Wrapped,
     pub(super) from: From<'a>,
     pub(super) ty: FuncType,
-    /// How a call of it is told.
+    /// How its calls are recorded.
     pub(super) told: Option<Told<'a>>,
 }
 
-/// A call of a component from outside.
+/// The recording of a call from outside.
 pub(super) struct Told<'a> {
     pub(super) name: &'a str,
     pub(super) unnamed: bool,
@@ -65,12 +64,12 @@ pub(super) struct Told<'a> {
 /// Where to find it, by new indices.
 pub(super) enum From<'a> {
     Function(u32),
-    /// A core instance exports it, and the alias for that is not yet written.
+    /// A core instance exports it, and no alias is written yet.
     Export(u32, &'a str),
 }
 
-/// Writes a module with a function around each of these core functions, and an instance of it. The table gets the symbols of those
-/// that tell calls.
+/// Writes a module with a guard for each of these functions, and its instance. The table gets the symbols of recorded
+/// calls.
 pub(super) fn add(
     scope: &mut Scope,
     recorder: u32,
@@ -165,7 +164,7 @@ fn module(functions: &[Guarded<'_>], table: &mut SymbolTable) -> Vec<u8> {
     module.finish()
 }
 
-/// A function that is called from outside.
+/// Writes the guard of a lifted function.
 fn lifted(function: u32, ty: &FuncType, id: u32, has_post_return: bool) -> Function {
     let token = ty.params().len() as u32;
     let mut code = settle();
@@ -180,12 +179,12 @@ fn lifted(function: u32, ty: &FuncType, id: u32, has_post_return: bool) -> Funct
     body([(1, ValType::I32)], code)
 }
 
-/// A function that runs while its component may not be left.
+/// Writes the guard of a function that runs while its component may not be left.
 fn held(function: u32, ty: &FuncType) -> Function {
     let add = |step: Instruction<'static>| {
         [Instruction::GlobalGet(HOLDS), Instruction::I32Const(1), step, Instruction::GlobalSet(HOLDS)]
     };
-    // A `post-return` ends a call. An allocation is of another call than one whose result the host has.
+    // A `post-return` ends a call. An allocation belongs to a later call than one with a lifted result.
     let is_last = ty.results().is_empty();
     let mut code = Vec::from(add(Instruction::I32Add));
     code.extend(settle().into_iter().filter(|_| !is_last));
@@ -195,7 +194,7 @@ fn held(function: u32, ty: &FuncType) -> Function {
     body([], code)
 }
 
-/// Ends the call whose result the host has lifted, if there is one.
+/// Ends the call with a lifted result, if there is one.
 fn settle() -> Vec<Instruction<'static>> {
     vec![
         Instruction::GlobalGet(RETURNS),
@@ -219,7 +218,7 @@ fn body<const N: usize>(locals: [(u32, ValType); N], code: Vec<Instruction<'stat
     body
 }
 
-/// These are numbers: whatever the canonical ABI calls takes and returns no references.
+/// Only numbers: functions that the canonical ABI calls take and return no references.
 fn core_types(types: &[wasmparser::ValType]) -> Vec<ValType> {
     types.iter().filter_map(|&ty| RoundtripReencoder.val_type(ty).ok()).collect()
 }

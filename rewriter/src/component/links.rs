@@ -1,63 +1,63 @@
-//! Where the functions come from that core modules import: from which module, by which name.
+//! Finds the module and the name from which core modules import each function.
 //!
-//! An import that is supplied only later goes through a trampoline: a module exports functions that call through its table,
-//! and another one, the fixups, fills that table with functions of the same names.
+//! An import that is supplied later goes through a trampoline: one module exports functions that call through its
+//! table, and another, the fixups, fills that table with functions of the same names.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Where a core function is from.
+/// The origin of a core function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Origin<'a> {
-    /// A module exports it: the module's number, and the name.
+    /// A module's export: the module's number, and the name.
     Module(usize, &'a str),
-    /// A component lowers one of its functions: the component's number, and the function's index.
+    /// A lowered function: the component's number, and the function's index.
     Lowered(usize, u32),
 }
 
-/// By import module and name: the component that lowers a function there, and that function's index.
+/// The component and index of a lowered function, by import module and name.
 pub(super) type Lowered<'a> = HashMap<(&'a str, &'a str), (usize, u32)>;
 
-/// What a core instance exports.
+/// The exports of a core instance.
 #[derive(Clone, Copy)]
 pub(super) enum Source<'s, 'a> {
-    /// It is one of this module.
+    /// Those of this module.
     Module(usize),
-    /// Functions and tables that were put together.
+    /// Functions and tables that are listed one by one.
     Bag(&'s Bag<'a>),
 }
 
-/// Functions and tables that were put together, with where they are from, if that is a core module.
+/// Functions and tables that are listed one by one, with their origins in core modules.
 #[derive(Default)]
 pub(super) struct Bag<'a> {
     pub(super) functions: HashMap<&'a str, Option<Origin<'a>>>,
     pub(super) tables: Vec<Option<usize>>,
 }
 
-/// Where the functions come from that core modules import.
+/// The origins of functions that core modules import.
 #[derive(Default)]
 pub(super) struct Links<'a> {
-    /// By number of the module and import module: the names of the functions that it imports from there.
+    /// The names that a module imports, by its number and the import module.
     imports: HashMap<(usize, &'a str), Vec<&'a str>>,
-    /// By number of the module and what it imports: where it is from, in one instance of the module or another.
+    /// The origins of an import, over all instances of the module, by the module's number and the import.
     from: HashMap<(usize, &'a str, &'a str), BTreeSet<Origin<'a>>>,
-    /// By a trampoline's module and name: the functions behind it.
+    /// The functions behind a trampoline, by its module and name.
     behind: HashMap<(usize, &'a str), BTreeSet<Origin<'a>>>,
-    /// Modules that fill tables of others.
+    /// Modules that fill tables of other modules.
     fixups: HashSet<usize>,
 }
 
 impl<'a> Links<'a> {
-    /// A module imports a function.
+    /// Notes that a module imports a function.
     pub(super) fn imports(&mut self, module: usize, from: &'a str, name: &'a str) {
         self.imports.entry((module, from)).or_default().push(name);
     }
 
-    /// A module fills tables that it imports.
+    /// Notes that a module fills tables that it imports.
     pub(super) fn fills(&mut self, module: usize) {
         self.fixups.insert(module);
     }
 
-    /// A module is instantiated with an instance by the name `from`.
+    /// Notes that a module is instantiated with an instance named `from`.
     pub(super) fn link(&mut self, module: usize, from: &'a str, source: Source<'_, 'a>) {
         let names = self.imports.get(&(module, from)).map(Vec::as_slice).unwrap_or_default();
         for &name in names {
@@ -71,7 +71,7 @@ impl<'a> Links<'a> {
         }
     }
 
-    /// A module that may fill tables is instantiated with these instances, by name.
+    /// Notes that a module that may fill tables is instantiated with these instances, by name.
     pub(super) fn fix(&mut self, module: usize, sources: &[(&'a str, Source<'_, 'a>)]) {
         if !self.fixups.contains(&module) {
             return;
@@ -94,7 +94,7 @@ impl<'a> Links<'a> {
         }
     }
 
-    /// What modules import from others of which `has_probes` is true, by number of the module.
+    /// The imports from modules for which `has_probes` is true, by number of the importing module.
     pub(super) fn probed(
         &self,
         has_probes: impl Fn(usize) -> bool,
@@ -116,8 +116,8 @@ impl<'a> Links<'a> {
         found
     }
 
-    /// What modules import that a component lowers, where it is the same in all their instances: by number of the module, then by
-    /// import module and name, the component and the index of its function.
+    /// The imports that are lowered functions, the same in all instances: by number of the module, then by import
+    /// module and name, the component and the function's index.
     pub(super) fn lowered(&self, are_trampolines: impl Fn(usize) -> bool) -> HashMap<usize, Lowered<'a>> {
         let mut found: HashMap<usize, Lowered<'a>> = HashMap::new();
         for (&(module, from, name), origins) in &self.from {
@@ -135,7 +135,7 @@ impl<'a> Links<'a> {
     }
 }
 
-/// What is in a set, if it is one thing.
+/// The element of a set with exactly one.
 fn first_alone<T: Copy + Ord>(set: &BTreeSet<T>) -> Option<T> {
     set.first().copied().filter(|_| set.len() == 1)
 }

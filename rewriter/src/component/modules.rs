@@ -1,4 +1,4 @@
-//! Probes for the core modules of a component: which of them, what they are called, and the pass for modules on each.
+//! Chooses the core modules that get probes, names them, and rewrites each.
 
 use super::CoreModule;
 use super::exports::{Export, definitions};
@@ -13,18 +13,17 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use wasmparser::{ExternalKind, FunctionBody, Operator, Parser, Payload};
 
-/// The longest path to a module, in bytes. It stands in front of the name of each function, so it must not be as long as one may
-/// write it.
+/// The longest path to a module, in bytes. It precedes the name of each function, so its length is limited.
 const LONGEST: usize = 200;
 
-/// A core module, after the pass.
+/// A core module after the pass.
 pub(super) struct Module {
     /// Its bytes, if it has probes.
     pub(super) wasm: Option<Vec<u8>>,
     pub(super) told: CoreModule,
 }
 
-/// Puts probes into the modules that can have some.
+/// Puts probes into the modules that can have them.
 pub(super) fn rewrite(
     wasm: &[u8],
     scan: &Scan<'_>,
@@ -73,7 +72,7 @@ pub(super) fn rewrite(
         let Rewritten { wasm, symbols, plan, warnings: more, .. } = rewritten.map_err(in_module)?;
         warnings.extend(more);
         next_id = symbols.id_end();
-        // Without probes too it may be another: it tells what it catches, and counts.
+        // A module without probes may change too: it records what it catches, and counts instructions.
         let wasm = (wasm != original).then_some(wasm);
         modules.push(Module { wasm, told: CoreModule { name, symbols, plan: Some(plan), left: None } });
     }
@@ -86,7 +85,7 @@ pub(super) fn rewrite(
     Ok((modules, warnings))
 }
 
-/// By number of the module, and by what it imports (module and name): what the component imports there.
+/// The names of host functions: by number of the module, and by import (module and name).
 fn called(
     scan: &Scan<'_>,
     are_trampolines: impl Fn(usize) -> bool,
@@ -104,7 +103,7 @@ fn called(
     named.collect()
 }
 
-/// Fails if a pattern matches nothing in any module, or if the filters leave nothing.
+/// Fails if a pattern matches nothing in any module, or if the filter matches nothing.
 fn check_filter(
     modules: &[Module],
     exports: &[Vec<Export>],
@@ -127,9 +126,9 @@ fn check_filter(
     Ok(())
 }
 
-/// For each module why it is left as it is, if it is.
+/// For each module, why it stays unchanged, if it does.
 fn left(wasm: &[u8], scan: &Scan<'_>) -> Vec<Option<Left>> {
-    // What a component that is passed on contains, or takes from around it, goes with it.
+    // A component that is passed on takes along what it contains and what it aliases.
     let mut passed: Vec<usize> =
         (0..scan.components.len()).filter(|&n| scan.components[n].is_passed).collect();
     let mut is_passed: HashSet<usize> = passed.iter().copied().collect();
@@ -160,8 +159,8 @@ fn left(wasm: &[u8], scan: &Scan<'_>) -> Vec<Option<Left>> {
         .collect()
 }
 
-/// Whether a module has no functions, or stands in for what is supplied later: it exports a table that others fill, and its
-/// functions do nothing but pass their parameters on to one in there.
+/// Whether a module has no functions, or is a trampoline: it exports a table that others fill, and its functions only
+/// pass their parameters on to functions in that table.
 fn is_trampolines(wasm: &[u8]) -> bool {
     let (mut has_functions, mut is_whole, mut exports_table) = (false, false, false);
     for payload in Parser::new(0).parse_all(wasm) {
@@ -197,7 +196,7 @@ fn is_trampoline(body: &FunctionBody<'_>) -> bool {
     calls == 1
 }
 
-/// For each component what stands in front of the names in it: `shop/`. Nothing for the outermost.
+/// The prefix of names in each component: `shop/`. Empty for the outermost.
 pub(super) fn paths(scan: &Scan<'_>) -> Vec<String> {
     let mut paths: Vec<String> = Vec::with_capacity(scan.components.len());
     let mut taken = HashSet::new();
@@ -213,7 +212,7 @@ pub(super) fn paths(scan: &Scan<'_>) -> Vec<String> {
     paths
 }
 
-/// What the component is called.
+/// The component's name.
 pub(super) fn root<'a>(scan: &'a Scan<'_>, options: &'a Options) -> &'a str {
     match (options.module_name.as_str(), scan.components.get(ROOT)) {
         ("", Some(Nested { name: Some(name), .. })) => name,
@@ -222,7 +221,7 @@ pub(super) fn root<'a>(scan: &'a Scan<'_>, options: &'a Options) -> &'a str {
     }
 }
 
-/// For each module its name in full (`app/shop/main`), and below the component (`shop/main`). No two have the same.
+/// Each module's full name (`app/shop/main`), and the name below the component (`shop/main`). Full names are unique.
 pub(super) fn names(scan: &Scan<'_>, options: &Options) -> Vec<(String, String)> {
     let (paths, root) = (paths(scan), root(scan, options));
     let mut taken = HashSet::new();
@@ -247,7 +246,7 @@ pub(super) fn names(scan: &Scan<'_>, options: &Options) -> Vec<(String, String)>
         .collect()
 }
 
-/// A module's name without what tools put around it: `wit-component:adapter:wasi_snapshot_preview1`, `app.wasm`.
+/// A module's name without the additions of tools: `wit-component:adapter:wasi_snapshot_preview1`, `app.wasm`.
 fn alone(name: &str) -> &str {
     let name = name.strip_prefix("wit-component:").unwrap_or(name);
     let name = name.strip_prefix("adapter:").unwrap_or(name);

@@ -1,13 +1,13 @@
-//! Which components get a recorder, and which import what recorders want from their host.
+//! Decides which components get a recorder, and which import the recorder's host.
 
 use super::exports::Export;
 use super::scan::Scan;
 use crate::{Error, ErrorKind};
 
-/// How many recorders a component has at most: each takes 3 kB, and 128 KiB when it runs.
+/// The most recorders in a component: each takes 3 kB, and 128 KiB when it runs.
 const MAX_RECORDERS: usize = 1000;
 
-/// What each component (by its number in the scan) needs.
+/// The needs of each component, by its number in the scan.
 pub(super) struct Needs {
     /// A recorder, for modules with probes that it instantiates.
     pub(super) recorder: Vec<bool>,
@@ -16,7 +16,7 @@ pub(super) struct Needs {
 }
 
 impl Needs {
-    /// `modules`: the bytes of those that have probes. `exports`: what each component lifts.
+    /// `modules`: the bytes of modules with probes. `exports`: the functions that each component lifts.
     pub(super) fn find(
         scan: &Scan<'_>,
         modules: &[Option<&[u8]>],
@@ -57,7 +57,7 @@ impl Needs {
         Ok(Needs { recorder, host })
     }
 
-    /// Whether anything is to be put into the component.
+    /// Whether anything is added to the component.
     pub(super) fn anything(&self) -> bool {
         self.host.contains(&true)
     }

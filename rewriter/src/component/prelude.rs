@@ -1,4 +1,4 @@
-//! What stands at the front of a component: the import of the host's functions, and the recorder where one is needed.
+//! Writes the start of a component: the import of the host's functions, and the recorder.
 
 use super::scope::Scope;
 use kperf_abi::block::MEMORY_PAGES;
@@ -19,7 +19,7 @@ use wasm_encoder::{
 /// The id of a section with a core module.
 pub(super) const MODULE_SECTION: u8 = 1;
 
-/// What the recorders of a component record.
+/// What a recorder in a component records.
 #[derive(Clone, Debug)]
 pub(super) enum Recorder {
     /// Events, with the host's time.
@@ -39,7 +39,7 @@ impl Recorder {
         }
     }
 
-    /// The host's functions, in the order in which they are lowered.
+    /// The host's functions, in the order of their lowering.
     fn functions(&self) -> &'static [&'static str] {
         match self {
             Recorder::Trace => &[HOST_NOW, HOST_ATTACH, HOST_FLUSH],
@@ -48,7 +48,7 @@ impl Recorder {
         }
     }
 
-    /// How large its memory is, in pages.
+    /// The size of its memory in pages.
     fn pages(&self) -> u32 {
         match self {
             Recorder::Trace | Recorder::Counting => MEMORY_PAGES,
@@ -89,7 +89,8 @@ pub(super) fn import_host(scope: &mut Scope, recorder: &Recorder, out: &mut Comp
     scope.host = Some(scope.instances.add());
 }
 
-/// The recorder's memory, the host's functions lowered for it, and the recorder. `host`: the instance of these functions.
+/// Writes the recorder's memory, the lowered host functions, and the recorder. `host`: the instance of these
+/// functions.
 pub(super) fn add_recorder(scope: &mut Scope, host: u32, recorder: &Recorder, out: &mut Component) {
     let memory_module = module(scope, &memory_module(recorder), out);
     let mut instances = InstanceSection::new();
@@ -128,8 +129,8 @@ pub(super) fn add_recorder(scope: &mut Scope, host: u32, recorder: &Recorder, ou
     scope.recorder = Some(scope.core_instances.add());
 }
 
-/// A module that has and exports the recorder's memory, and what is set in the recorder. (The recorder can't have the memory: its
-/// imports are lowered with that.)
+/// A module that defines the recorder's memory and settings. The recorder can't define the memory, since its imports
+/// are lowered with it.
 fn memory_module(recorder: &Recorder) -> Vec<u8> {
     let pages = recorder.pages();
     let mut memories = MemorySection::new();
@@ -155,7 +156,7 @@ fn memory_module(recorder: &Recorder) -> Vec<u8> {
     module.finish()
 }
 
-/// Writes a core module of ours; answers its index.
+/// Writes a core module; returns its index.
 pub(super) fn module(scope: &mut Scope, wasm: &[u8], out: &mut Component) -> u32 {
     out.section(&wasm_encoder::RawSection { id: MODULE_SECTION, data: wasm });
     scope.core_modules.add()

@@ -1,5 +1,4 @@
-//! A component's bytes to what the later steps need to know of it: its components and core modules, numbered in the order in
-//! which they begin, what instantiates what, and where a core function comes from.
+//! Scans a component: its components and core modules in order, their instances, and the origins of core functions.
 
 use super::canonical;
 use super::links::{Bag, Links, Origin, Source};
@@ -14,63 +13,63 @@ use wasmparser::{
     Payload, TypeRef, Validator, WasmFeatures,
 };
 
-/// How deep components may be nested.
+/// The deepest nesting of components.
 const MAX_NESTING: usize = 100;
-/// Stands for the component that is scanned, among those in it.
+/// The number of the scanned component itself.
 pub(super) const ROOT: usize = 0;
 
-/// What is in a component.
+/// The contents of a component.
 #[derive(Default)]
 pub(super) struct Scan<'a> {
     /// The component itself, and those nested in it.
     pub(super) components: Vec<Nested<'a>>,
     pub(super) modules: Vec<Module>,
-    /// Where the functions come from that modules import.
+    /// The origins of functions that modules import.
     pub(super) links: Links<'a>,
-    /// Whether it imports what recorders want from their host.
+    /// Whether it imports a recorder's host.
     pub(super) has_probes: bool,
 }
 
-/// A component in the scanned one, or that one itself.
+/// The scanned component, or one nested in it.
 #[derive(Debug, Default)]
 pub(super) struct Nested<'a> {
     pub(super) parent: Option<usize>,
-    /// Its name, and those of its core modules by their index, as its name section has them.
+    /// Its name, and its core modules' names by index, from its name section.
     pub(super) name: Option<String>,
     pub(super) module_names: HashMap<u32, String>,
     /// Whether it is exported or given to another component.
     pub(super) is_passed: bool,
-    /// Modules and components that it has by an alias from a component around it.
+    /// Modules and components that it aliases from a component around it.
     pub(super) outer_modules: Vec<usize>,
     pub(super) outer_components: Vec<usize>,
-    /// What it instantiates.
+    /// The modules and components that it instantiates.
     pub(super) instantiates: Vec<usize>,
     pub(super) core_instantiates: Vec<usize>,
     /// Type of each core function.
     pub(super) core_functions: Vec<Option<FuncType>>,
-    /// The core functions that run while it may not be left, each once, in the order in which they are wanted.
+    /// The core functions that run while it may not be left, each once, in order.
     pub(super) guarded: Vec<u32>,
-    /// The core functions that are lifted, in the order in which they are.
+    /// The core functions that are lifted, in order.
     pub(super) lifts: Vec<Lift>,
-    /// Those of both that a core instance exports: the instance, and the name.
+    /// Core functions of both kinds that a core instance exports: the instance, and the name.
     pub(super) places: HashMap<u32, (u32, &'a str)>,
-    /// What names of functions depend on.
+    /// The definitions that functions get their names from.
     pub(super) definitions: Definitions<'a>,
-    /// What makes its calls run on several stacks at once, and where that was met.
+    /// The feature by which its calls run on several stacks at once, and the offset.
     pub(super) stacks: Option<(&'static str, u64)>,
 }
 
 /// A core module.
 #[derive(Debug)]
 pub(super) struct Module {
-    /// The component that it stands in, and its index there.
+    /// The component that contains it, and its index there.
     pub(super) component: usize,
     pub(super) index: u32,
     pub(super) bytes: Range<usize>,
-    /// How many functions it defines.
+    /// Number of functions that it defines.
     pub(super) functions: u32,
     pub(super) is_passed: bool,
-    /// The name that it gives itself.
+    /// Its own name.
     pub(super) name: Option<String>,
     imports_table: bool,
 }
@@ -81,7 +80,7 @@ enum CoreInstance<'a> {
     Bag(Bag<'a>),
 }
 
-/// What the indices of a component are that is being read.
+/// The index spaces of a component while it is read.
 #[derive(Default)]
 struct Scope<'a> {
     component: usize,
@@ -89,9 +88,9 @@ struct Scope<'a> {
     components: Vec<Option<usize>>,
     core_instances: Vec<CoreInstance<'a>>,
     core_functions: Vec<CoreFunction<'a>>,
-    /// For each core table the module whose instance exports it, if it is one's.
+    /// For each core table the module that defines it, if known.
     core_tables: Vec<Option<usize>>,
-    /// What was linked: a module, the name of an argument, and the core instance.
+    /// The links: a module, the name of an argument, and the core instance.
     linked: HashSet<(usize, &'a str, u32)>,
     guarded: HashSet<u32>,
 }
@@ -109,7 +108,7 @@ enum Level<'a> {
     Module(usize),
 }
 
-/// Validates a component, and finds what is in it.
+/// Validates a component, and scans it.
 pub(super) fn scan(wasm: &[u8]) -> Result<Scan<'_>, Error> {
     let mut scan = Scan::default();
     let mut levels: Vec<Level<'_>> = Vec::new();
@@ -211,7 +210,7 @@ pub(super) fn scan(wasm: &[u8]) -> Result<Scan<'_>, Error> {
             }
             payload => scan.section(&mut levels, payload)?,
         }
-        // What is wrong in a body is the business of who compiles it.
+        // Bodies are left to the engine's compiler.
         let _ = validator.payload(&payload)?;
     }
     Ok(scan)
@@ -325,7 +324,7 @@ impl<'a> Scan<'a> {
                 }
             }
             ComponentAlias::Outer { kind, count, index } => {
-                // 0 is the scope itself.
+                // Level 0 is the scope itself.
                 let around = (count as usize).checked_sub(1).and_then(|n| outer.iter().rev().nth(n));
                 let around = match around {
                     Some(Level::Component(around)) => Some(&**around),
@@ -393,7 +392,7 @@ impl<'a> Scan<'a> {
         scope.core_instances.push(instance);
     }
 
-    /// Notes where the functions come from that a module imports when it is instantiated.
+    /// Notes the origins of a module's imports when it is instantiated.
     fn link(&mut self, scope: &mut Scope<'a>, module: usize, args: &[InstantiationArg<'a>]) {
         let Scope { core_instances, linked, .. } = scope;
         let mut sources = Vec::new();
@@ -405,7 +404,7 @@ impl<'a> Scan<'a> {
                 Some(CoreInstance::Of(None)) | None => continue,
             };
             sources.push((arg.name, source));
-            // The same once more would take as long as a large module has imports.
+            // The same link again would take time for each import of a large module.
             if linked.insert((module, arg.name, arg.index)) {
                 is_new = true;
                 self.links.link(module, arg.name, source);
@@ -416,7 +415,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Notes that something leaves the component that it is defined in.
+    /// Notes that a definition leaves its component.
     fn pass(&mut self, scope: &Scope<'a>, kind: ComponentExternalKind, index: u32) {
         match kind {
             ComponentExternalKind::Module => {
@@ -435,7 +434,7 @@ impl<'a> Scan<'a> {
 }
 
 impl Scope<'_> {
-    /// Something that was defined elsewhere.
+    /// Adds a definition from elsewhere.
     fn unknown(&mut self, kind: ComponentExternalKind) {
         match kind {
             ComponentExternalKind::Module => self.modules.push(None),
@@ -458,7 +457,7 @@ impl Nested<'_> {
     }
 }
 
-/// What stands at an index, if that is known.
+/// The definition with an index, if it is known.
 fn at(items: &[Option<usize>], index: u32) -> Option<usize> {
     items.get(index as usize).copied().flatten()
 }

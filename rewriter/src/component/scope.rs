@@ -1,5 +1,5 @@
-//! Index spaces: old index to new, for each kind and each component. Definitions are counted as they are written, so that
-//! anything may be put between them.
+//! Maps old indices to new ones, for each kind and each component. Definitions are counted as they are written, so
+//! others can come between them.
 
 use std::collections::HashMap;
 use wasmparser::{ComponentExternalKind, ExternalKind};
@@ -12,49 +12,49 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// The next definition is the original's next.
+    /// The original's next definition is written.
     pub(super) fn keep(&mut self) {
         self.map.push(self.next);
         self.next += 1;
     }
 
-    /// The next definition is one of ours; answers its index.
+    /// An added definition is written; returns its index.
     pub(super) fn add(&mut self) -> u32 {
         self.next += 1;
         self.next - 1
     }
 
-    /// Whether the original's definition of this index is written.
+    /// Whether the original's definition with this index is written.
     pub(super) fn has(&self, old: u32) -> bool {
         (old as usize) < self.map.len()
     }
 
-    /// How many are written.
+    /// Number of written definitions.
     pub(super) fn len(&self) -> usize {
         self.next as usize
     }
 
-    /// The new index. One that isn't there (only names can have one) stays one that isn't there.
+    /// The new index. An out-of-range index (only names can have one) stays out of range.
     pub(super) fn get(&self, old: u32) -> u32 {
         self.map.get(old as usize).copied().unwrap_or(u32::MAX)
     }
 }
 
-/// A core function that one of ours stands around.
+/// A core function with a guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Wrapped {
     /// It runs while its component may not be left: its index in the original.
     Held(u32),
     /// It is lifted: the number of the lift in its component.
     Lifted(usize),
-    /// It goes on with a call of what is lifted.
+    /// It continues a call of a lifted function.
     Callback(usize),
 }
 
-/// The index spaces of a component, and what the later steps need to know of it.
+/// The index spaces of a component.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
-    /// Its number in the scan. `None`: a scope of types, into which nothing is put.
+    /// Its number in the scan. `None`: a scope of types, which gets no additions.
     pub(super) component: Option<usize>,
     pub(super) types: Space,
     pub(super) instances: Space,
@@ -72,15 +72,15 @@ pub(super) struct Scope {
     /// The original's modules and components by index, as numbers in the scan.
     pub(super) known_modules: Vec<Option<usize>>,
     pub(super) known_components: Vec<Option<usize>>,
-    /// The instance of the host's functions, if it imports that.
+    /// The instance of the host's functions, if it is imported.
     pub(super) host: Option<u32>,
-    /// The core instance of its recorder, if it has one.
+    /// The core instance of the recorder, if there is one.
     pub(super) recorder: Option<u32>,
-    /// The functions of ours, by what they stand around.
+    /// The guards, by the function that each is for.
     pub(super) guards: HashMap<Wrapped, u32>,
-    /// How many functions were lifted.
+    /// Number of lifted functions so far.
     pub(super) lifts: usize,
-    /// How many modules with functions of ours tell calls from outside.
+    /// Number of guard modules that record calls from outside.
     pub(super) tables: usize,
 }
 
@@ -94,7 +94,7 @@ impl Scope {
         if self.component.is_some() { space(self).get(old) } else { old }
     }
 
-    /// The original's next definition of this kind, which comes from elsewhere.
+    /// The original's next definition of this kind is an import or an alias.
     pub(super) fn keep(&mut self, kind: ComponentExternalKind) {
         match kind {
             ComponentExternalKind::Func => self.functions.keep(),
@@ -116,7 +116,7 @@ impl Scope {
         self.known_components.push(known);
     }
 
-    /// The same for what a core instance exports.
+    /// The original's next core definition of this kind is an alias.
     pub(super) fn keep_core(&mut self, kind: ExternalKind) {
         match kind {
             ExternalKind::Func | ExternalKind::FuncExact => self.core_functions.keep(),

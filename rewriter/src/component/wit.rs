@@ -1,7 +1,8 @@
-//! What the functions are called that a component exports and imports: `wasi:io/streams@0.2.0#[method]input-stream.read`.
+//! Names the functions that a component exports and imports, as in WIT:
+//! `wasi:io/streams@0.2.0#[method]input-stream.read`.
 //!
-//! An export names an instance, which a nested component may have put together, and which has functions that were lifted
-//! outside of it. So names are found by following definitions, as an engine does.
+//! An export names an instance. A nested component may have assembled it from functions that were lifted outside. So
+//! names are found by following definitions, as an engine does.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -9,25 +10,25 @@ use wasmparser::{
     CanonicalFunction, ComponentAlias, ComponentExport, ComponentExternalKind, ComponentInstance,
 };
 
-/// How many definitions are followed for one component. What has no name by then is called after its core function.
+/// The most definitions that are followed for one component. Other functions have the names of their core functions.
 const MOST_STEPS: usize = 1 << 16;
-/// How many definitions may lead from one to the next.
+/// The most definitions that may lead from one to the next.
 const DEEPEST: usize = 200;
-/// The longest name of an instance, in bytes, that stands in front of its functions' names.
+/// The longest name of an instance, in bytes. It precedes its functions' names.
 const LONGEST: usize = 200;
 
 /// A core function that is lifted.
 #[derive(Debug)]
 pub(super) struct Lift {
     pub(super) core: u32,
-    /// What goes on with a call that waits (WASI 0.3).
+    /// The core function that continues a waiting call (WASI 0.3).
     pub(super) callback: Option<u32>,
-    /// Whether the host says by a call of `post-return` that it has the result.
+    /// Whether the host calls `post-return` after it has the result.
     pub(super) has_post_return: bool,
 }
 
 impl Lift {
-    /// The lift that a canonical function is, if it is one.
+    /// The lift of a canonical function, if it is one.
     pub(super) fn of(function: &CanonicalFunction) -> Option<Lift> {
         let CanonicalFunction::Lift { core_func_index, options, .. } = function else { return None };
         let callback = options.iter().find_map(|option| match option {
@@ -40,15 +41,15 @@ impl Lift {
     }
 }
 
-/// The definitions of a component that names of functions depend on.
+/// The definitions of a component that give functions their names.
 #[derive(Debug, Default)]
 pub(super) struct Definitions<'a> {
     functions: Vec<Function<'a>>,
     instances: Vec<Instance<'a>>,
     exports: Vec<(&'a str, Item)>,
-    /// Those exported as a name, by it.
+    /// The exported definitions, by name.
     exported: BTreeMap<&'a str, Item>,
-    /// How many functions are lifted.
+    /// Number of lifted functions.
     lifts: usize,
 }
 
@@ -70,7 +71,7 @@ enum Function<'a> {
 #[derive(Debug)]
 enum Instance<'a> {
     Import(&'a str),
-    /// Of a component, by its number in the scan.
+    /// A component's number in the scan.
     Of(Option<usize>, BTreeMap<&'a str, Item>),
     Bag(BTreeMap<&'a str, Item>),
     Member(u32, &'a str),
@@ -121,7 +122,7 @@ impl<'a> Definitions<'a> {
         }
     }
 
-    /// `of`: the number of the component, if it is known and an instance of one.
+    /// `of`: the number of the component, if it is known and instantiated.
     pub(super) fn instance(&mut self, instance: &ComponentInstance<'a>, of: Option<usize>) {
         let instance = match instance {
             ComponentInstance::Instantiate { args, .. } => {
@@ -138,26 +139,26 @@ impl<'a> Definitions<'a> {
         self.instances.push(instance);
     }
 
-    /// A function is lifted.
+    /// Notes a lifted function.
     pub(super) fn lift(&mut self) {
         self.functions.push(Function::Lift(self.lifts));
         self.lifts += 1;
     }
 }
 
-/// The component in which an index means something, and what it was instantiated with.
+/// The component that an index belongs to, and its arguments.
 #[derive(Clone)]
 struct Place<'s, 'a> {
     component: usize,
-    /// The arguments, and where their indices mean something. `None` for the component whose names are wanted.
+    /// The arguments, and the component that their indices belong to. `None` for the component to be named.
     around: Option<Rc<(&'s BTreeMap<&'a str, Item>, Place<'s, 'a>)>>,
 }
 
-/// What a definition comes to.
+/// The definition at the end of a chain.
 enum Found<'s, 'a> {
-    /// A function that the component whose names are wanted lifts.
+    /// A function that the component to be named lifts.
     Lift(usize),
-    /// One that it imports: the instance, and the name.
+    /// A function that it imports: the instance, and the name.
     Import(Option<&'a str>, &'a str),
     /// An instance that it imports.
     Imported(&'a str),
@@ -165,9 +166,9 @@ enum Found<'s, 'a> {
     Bag(&'s BTreeMap<&'a str, Item>, Place<'s, 'a>),
 }
 
-/// Finds names for the functions of one component.
+/// Finds the names of one component's functions.
 pub(super) struct Names<'s, 'a> {
-    /// By number of the component. Those that aren't read to their end don't instantiate anything that matters here.
+    /// By number of the component. A component that is still being read instantiates nothing of interest.
     all: &'s [&'s Definitions<'a>],
     root: usize,
     steps: usize,
@@ -178,7 +179,7 @@ impl<'s, 'a> Names<'s, 'a> {
         Names { all, root, steps: 0 }
     }
 
-    /// For each function that the component lifts the name under which it exports it, if it does.
+    /// For each lifted function the name that it is exported under, if any.
     pub(super) fn lifts(&mut self) -> Vec<Option<String>> {
         let Some(&own) = self.all.get(self.root) else { return Vec::new() };
         let mut names = vec![None; own.lifts];
@@ -212,7 +213,7 @@ impl<'s, 'a> Names<'s, 'a> {
         names
     }
 
-    /// The name of a function that the component imports, by its index.
+    /// The name of an imported function, by its index.
     pub(super) fn import(&mut self, function: u32) -> Option<String> {
         let here = Place { component: self.root, around: None };
         match self.follow(&here, Item::Function(function), 0)? {
@@ -255,7 +256,7 @@ impl<'s, 'a> Names<'s, 'a> {
         }
     }
 
-    /// What an instance exports as `name`.
+    /// An instance's export with this name.
     fn member(
         &mut self,
         place: &Place<'s, 'a>,
@@ -264,7 +265,7 @@ impl<'s, 'a> Names<'s, 'a> {
         depth: usize,
     ) -> Option<Found<'s, 'a>> {
         match self.follow(place, Item::Instance(instance), depth + 1)? {
-            // Instances in instances have no names in WIT.
+            // Nested instances have no names in WIT.
             Found::Imported(instance) => Some(Found::Import(Some(instance), name)),
             Found::Of(place) => {
                 let item = *self.all.get(place.component)?.exported.get(name)?;
@@ -276,7 +277,7 @@ impl<'s, 'a> Names<'s, 'a> {
     }
 }
 
-/// `demo:shop/cart#total`. Names may be as long as one writes them, and the instance's stands in front of each function's.
+/// `demo:shop/cart#total`. Its length is limited, since the instance's name precedes the name of each function.
 fn full(instance: Option<&str>, name: &str) -> String {
     let short = |name: &str| name.chars().take(LONGEST).collect::<String>();
     match instance {

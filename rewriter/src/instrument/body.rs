@@ -1,4 +1,4 @@
-//! One function's body. Before and after:
+//! Rewrites function bodies.
 //!
 //! ```wat
 //! (func $f (param i32) (result i32)        (func $f (param i32) (result i32) (local $t i32)
@@ -10,15 +10,16 @@
 //!                                            (call $leave (local.get $t)))
 //! ```
 //!
-//! Labels keep their numbers: the function's own label has become the block's. A tail call leaves, then jumps. Where
-//! something is caught, `unwind` says so: behind `catch` and `catch_all` of a legacy `try`, on a pad of its own for each
-//! clause of a `try_table` (see [`crate::instrument::try_table`]), behind calls that may have run a host function which caught
-//! something. Only these instructions and those with a function index are encoded anew; the bytes between are copied.
-//! Nesting is kept on a stack of our own: real modules nest 21,245 blocks.
-//!
-//! A function that is counted only has one event in front of a body that is as it was. One without a probe in which something
-//! may be caught notes how deep it is, and closes what is deeper there: it is written as those with a probe are, without the
-//! block and the two events.
+//! - Labels keep their numbers: the function's own label becomes the block's.
+//! - A tail call is preceded by `leave`.
+//! - `unwind` follows everything that may have caught: `catch` and `catch_all` of a legacy `try`, each clause of a
+//!   `try_table` (on a pad of its own, see [`crate::instrument::try_table`]), and calls that may reach a host
+//!   function.
+//! - Only these instructions and those with an index that moves are encoded; the bytes between them are copied.
+//! - Nesting is kept on a stack of our own: real modules nest 21,245 blocks.
+//! - A counted function has one event before its unchanged body.
+//! - A function without a probe that may catch notes its depth at its start, and closes deeper frames after each
+//!   catch. It has neither the block nor the other events.
 
 mod counts;
 pub(crate) mod facts;
@@ -38,7 +39,7 @@ use rewriter::{Puts, Rewriter, not_counted};
 use wasm_encoder::Encode;
 use wasmparser::FunctionBody;
 
-/// Writes a body, its length in front, behind what is in `out`.
+/// Appends a body to `out`, with its length before it.
 pub(crate) fn rewrite(
     context: &Context<'_>,
     index: FuncIndex,
@@ -66,7 +67,7 @@ pub(crate) fn rewrite(
         Some(id) => {
             let facts = Rewriter::new(context, index, body, puts, &mut new, met).probed(site(id, true))?;
             if context.code.has_smaller() && (facts.refused.is_some() || new.len() > MAX_SIZE) {
-                // There is more room for calls.
+                // Calls take less room.
                 again(&mut new, met);
                 Rewriter::new(context, index, body, puts, &mut new, met).probed(site(id, false))?
             } else {

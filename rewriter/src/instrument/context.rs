@@ -1,4 +1,4 @@
-//! What all bodies of a module share while they are rewritten.
+//! Indices and types that all bodies of a module share while they are rewritten.
 
 use crate::debug::Globals;
 use crate::instrument::form::{Form, Needs};
@@ -21,31 +21,31 @@ pub(crate) struct Context<'a> {
     pub(crate) info: &'a ModuleInfo<'a>,
     pub(crate) reach: &'a HostReach,
     pub(crate) code: Probes,
-    /// What is added to the module, and where.
+    /// The parts added to the module, and their indices.
     pub(crate) parts: &'a Parts,
     pub(crate) places: Places,
-    /// How many imports are added, and so by how much the indices of defined functions grow.
+    /// Number of added imports: the indices of defined functions grow by it.
     pub(crate) shift: u32,
     probes: Vec<Option<FuncId>>,
-    /// The functions that are counted only.
+    /// Functions whose calls are only counted.
     counted: HashSet<FuncIndex>,
-    /// For each imported function the index of the thunk that stands for it in calls.
+    /// For each imported function the index of its thunk.
     thunks: Vec<Option<u32>>,
     /// Types of bodies with several results, by type index.
     body_types: HashMap<u32, BlockType>,
-    /// Types of pads, by the tag's type index and whether the exception is wanted too.
+    /// Types of pads, by the tag's type index and whether the exception is a value too.
     pad_types: HashMap<(u32, bool), BlockType>,
     /// The module's own branch hints.
     pub(crate) hints: Option<Hints>,
-    /// How much is kept of where a body's instructions have come to: see [`Steps`](crate::module::moves::Steps). 0: nobody wants to know.
+    /// The most steps kept for a body: see [`Steps`](crate::module::moves::Steps). 0: no map is wanted.
     pub(crate) most_steps: usize,
-    /// How instructions are counted, if they are.
+    /// How instructions are counted, if they are the clock.
     pub(crate) counter: Option<Counter>,
-    /// What records allocations, if they are recorded, and which functions are an allocator's.
+    /// The recorder's functions for allocations, and the allocator functions, if allocations are recorded.
     pub(crate) memory: Option<(Memory, &'a Allocators)>,
 }
 
-/// What records what is allocated: functions of the recorder's.
+/// The recorder's functions for allocations.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory {
     pub(crate) outermost: Outermost,
@@ -54,27 +54,27 @@ pub(crate) struct Memory {
     pub(crate) created: u32,
 }
 
-/// How the outermost call of an allocator is told from those inside it.
+/// How nested calls of an allocator are recognized.
 #[derive(Clone, Copy)]
 pub(crate) enum Outermost {
-    /// A global has its token.
+    /// This global has the outermost call's token.
     Global(u32),
-    /// The recorder is beside the module, and this function of it is called.
+    /// The recorder is beside the module and has this function for it.
     Told(u32),
 }
 
 /// How instructions are counted.
 #[derive(Clone, Copy)]
 pub(crate) struct Counter {
-    /// The global that has their number.
+    /// The global with the count.
     pub(crate) global: u32,
 }
 
-/// What is caught as `(ref exn)`, which never is null.
+/// The type of a caught exception, which is never null.
 const EXN: ValType = ValType::Ref(RefType::EXN);
 
 impl<'a> Context<'a> {
-    /// Decides indices and types; both are known before any body is read.
+    /// Decides indices and types before any body is read.
     pub(crate) fn new(
         info: &'a ModuleInfo<'a>,
         reach: &'a HostReach,
@@ -154,7 +154,7 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// With a count of the instructions that are executed, if that is the clock.
+    /// Adds the count of instructions, if that is the clock.
     pub(crate) fn counting(mut self, clock: Clock) -> Result<Context<'a>, Error> {
         if clock == Clock::Instructions {
             let global = self.parts.counter(&self.places)?;
@@ -163,7 +163,7 @@ impl<'a> Context<'a> {
         Ok(self)
     }
 
-    /// With a record of what is allocated, if the recorder has what it takes.
+    /// Adds the recording of allocations, if the recorder has the functions for it.
     pub(crate) fn recording(
         mut self,
         allocators: &'a Allocators,
@@ -188,22 +188,22 @@ impl<'a> Context<'a> {
         Ok(self)
     }
 
-    /// The id that a function calls `enter` with, if it does.
+    /// The id that a function passes to `enter`, if it has a probe.
     pub(crate) fn probe(&self, index: FuncIndex) -> Option<FuncId> {
         self.probes.get(index.0 as usize).copied().flatten()
     }
 
-    /// Whether a function without a probe must note how deep it is where something may be caught in it. (One that is shared
-    /// between threads calls nothing that isn't, so nothing with a probe.)
+    /// Whether a function without a probe must note its depth if it may catch. Shared functions call only shared
+    /// functions, which have no probes.
     pub(crate) fn tracks_depth(&self, index: FuncIndex) -> bool {
         !self.code.only_counts() && !self.info.is_shared(index)
     }
 
-    /// Whether something may have been caught behind an instruction: there, or in a function of the host's.
+    /// Whether something may have been caught before the next instruction: by this one, or in a host function.
     #[inline]
     pub(crate) fn may_catch(&self, operator: &Operator<'_>) -> bool {
         match *operator {
-            // What it leaves open the thunk closes.
+            // The thunk closes what the call leaves open.
             Operator::Call { function_index } if self.is_thunked(function_index) => false,
             _ => self.reach.may_catch(operator),
         }
@@ -214,13 +214,13 @@ impl<'a> Context<'a> {
         self.code.only_counts() || self.counted.contains(&index)
     }
 
-    /// A function's index in the rewritten module. One that isn't there gets one that isn't there either: a thunk might
-    /// be, right behind the last function.
+    /// The function's new index. An out-of-range index stays out of range, so our additions never make an invalid
+    /// module valid.
     pub(crate) fn function(&self, index: u32) -> u32 {
         moved(self.info, self.shift, index)
     }
 
-    /// A global's index in the rewritten module. One that isn't there gets one that isn't there either.
+    /// The global's new index. An out-of-range index stays out of range.
     pub(crate) fn global(&self, index: u32) -> u32 {
         match index {
             _ if index >= self.info.globals => u32::MAX,
@@ -229,17 +229,17 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Which globals have other indices in the rewritten module.
+    /// The globals with new indices.
     pub(crate) fn moved_globals(&self) -> Globals {
         Globals { first: self.info.imported_globals, by: self.parts.global_import_count() }
     }
 
-    /// Whether globals have other indices in the rewritten module.
+    /// Whether globals get new indices.
     pub(crate) fn moves_globals(&self) -> bool {
         self.parts.global_import_count() > 0
     }
 
-    /// What a call of a function calls in the rewritten module: the thunk where it has one.
+    /// The new index for a call of a function: its thunk's, if it has one.
     pub(crate) fn callee(&self, index: u32) -> u32 {
         self.thunks.get(index as usize).copied().flatten().unwrap_or_else(|| self.function(index))
     }
@@ -249,7 +249,7 @@ impl<'a> Context<'a> {
         self.callee(index) != self.function(index)
     }
 
-    /// The imports that have thunks, and their ids.
+    /// The imports with thunks, and their ids.
     pub(crate) fn thunked(&self) -> impl Iterator<Item = (u32, FuncId)> {
         let imports = 0..self.info.imported_funcs.len() as u32;
         imports.filter_map(|import| Some((import, self.probe(FuncIndex(import))?)))
@@ -264,7 +264,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// How many values a clause of a `try_table` gives to its label.
+    /// Number of values that a clause of a `try_table` passes to its label.
     pub(crate) fn caught_values(&self, clause: &Catch, offset: u64) -> Result<usize, Error> {
         Ok(match *clause {
             Catch::One { tag, .. } => self.tag_values(tag, offset)?.len(),
@@ -285,7 +285,7 @@ impl<'a> Context<'a> {
         Ok(signature.params())
     }
 
-    /// The type of the pad for a clause of a `try_table`; `None` when it needs one that wasn't added.
+    /// The type of the pad for a clause of a `try_table`; `None` if its type wasn't added.
     pub(crate) fn pad_type(&self, clause: &Catch, offset: u64) -> Result<Option<BlockType>, Error> {
         let (tag, with_exception) = match *clause {
             Catch::One { tag, .. } => (tag, false),
@@ -301,7 +301,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The index of a function behind so many more imports.
+/// A function's index after so many imports are added.
 fn moved(info: &ModuleInfo<'_>, shift: u32, index: u32) -> u32 {
     let imported = info.imported_funcs.len();
     if (index as usize) < imported {

@@ -1,10 +1,10 @@
-//! Custom sections: what goes stale when bodies change, and who is said to have processed the module.
+//! Custom sections that go stale when bodies change, and `producers` and `target_features`.
 
 use crate::Error;
 use wasm_encoder::{Encode, ProducersField, ProducersSection, Section as _};
 use wasmparser::{BinaryReader, ProducersSectionReader};
 
-/// Whether a section speaks of offsets into the code, or of its relocation, which no longer hold.
+/// Whether a section has offsets into the code, or its relocations, which no longer hold.
 pub(crate) fn goes_stale(name: &str) -> bool {
     const EXACT: [&str; 7] = [
         "linking",
@@ -19,7 +19,7 @@ pub(crate) fn goes_stale(name: &str) -> bool {
     EXACT.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// The `producers` section with us as one who processed the module; `existing` is its data, if there is one.
+/// Writes the `producers` section with this crate in it; `existing` is the data of the module's own.
 pub(crate) fn producers(existing: Option<&[u8]>, out: &mut Vec<u8>) -> Result<(), Error> {
     const PROCESSED_BY: &str = "processed-by";
     let mut section = ProducersSection::new();
@@ -45,8 +45,8 @@ pub(crate) fn producers(existing: Option<&[u8]>, out: &mut Vec<u8>) -> Result<()
     Ok(())
 }
 
-/// The `target_features` section with what a recorder inside the module wants beside the module's own: the names are
-/// LLVM's, and Binaryen refuses what is used and not named. Fails on data that is no such section.
+/// The `target_features` section with the recorder's features added. The names are LLVM's; Binaryen rejects features
+/// that are used and not listed. Fails on malformed data.
 pub(crate) fn target_features(data: &[u8], added: &[&str]) -> Result<Vec<u8>, Error> {
     const USED: u8 = b'+';
     let mut reader = BinaryReader::new(data, 0);
@@ -57,7 +57,7 @@ pub(crate) fn target_features(data: &[u8], added: &[&str]) -> Result<Vec<u8>, Er
     }
     for &name in added {
         match features.iter_mut().find(|feature| feature.1 == name) {
-            // It may have been forbidden.
+            // The feature may have been disallowed.
             Some(feature) => feature.0 = USED,
             None => features.push((USED, name)),
         }

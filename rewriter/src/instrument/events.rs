@@ -1,4 +1,4 @@
-//! The events of a form of probe: the code that stands inside functions.
+//! The code that a form of probe adds to functions.
 
 use crate::Error;
 use crate::instrument::template::Template;
@@ -8,14 +8,14 @@ use kperf_abi::word::MAX_LEAF_ID;
 use wasm_encoder::ValType;
 use wasmparser::FunctionBody;
 
-/// What stands inside functions.
+/// The code for functions.
 pub(crate) struct Code {
     pub(crate) inside: Events,
-    /// Smaller code, for functions that have no room for `inside`. Not every form has some.
+    /// Smaller code, for functions without room for `inside`. Not every form has it.
     pub(crate) smaller: Option<Events>,
 }
 
-/// The events of a form, as they stand inside functions. A form leaves empty what its functions never have.
+/// The code of a form's events. A form leaves empty the events that its functions never have.
 #[derive(Default)]
 pub(crate) struct Events {
     pub(crate) timed: Timed,
@@ -23,34 +23,34 @@ pub(crate) struct Events {
     pub(crate) counted: Counted,
 }
 
-/// What a function has that is timed.
+/// The code in a timed function.
 #[derive(Default)]
 pub(crate) struct Timed {
-    /// The locals of the probe, that with the token first.
+    /// The probe's locals; the token is the first.
     pub(crate) locals: Vec<ValType>,
-    /// The first thing in it.
+    /// At the start.
     pub(crate) enter: ByEffect<Template>,
-    /// The last thing, and before a tail call.
+    /// At the end, and before a tail call.
     pub(crate) leave: ByEffect<Template>,
-    /// Behind what may have unwound frames above this one.
+    /// After what may have unwound frames above this one.
     pub(crate) unwind: Template,
-    /// Whether a leave has a use for what the function returns.
+    /// Whether a leave uses the function's result.
     pub(crate) takes_returned: bool,
-    /// Whether a leave closes what is open above the frame. (A shadow stack's doesn't look.)
+    /// Whether a leave closes open frames above this one. A shadow stack's doesn't check.
     pub(crate) leave_closes: bool,
 }
 
-/// What a function without a probe has in which something may be caught.
+/// The code in a function without a probe that may catch.
 #[derive(Default)]
 pub(crate) struct DepthTracking {
     pub(crate) locals: Vec<ValType>,
-    /// The first thing in it: it keeps how deep it is.
+    /// At the start: notes the depth.
     pub(crate) note: Template,
-    /// Where something may have been caught: what is deeper is closed.
+    /// After what may have caught: closes deeper frames.
     pub(crate) close: Template,
 }
 
-/// What a function has that is counted only.
+/// The code in a counted function.
 #[derive(Default)]
 pub(crate) struct Counted {
     pub(crate) locals: Vec<ValType>,

@@ -1,8 +1,8 @@
-//! Branch hints (`metadata.code.branch_hint`): which way an `if` or a `br_if` usually goes. They name instructions by the
-//! function and the offset in its body.
+//! Branch hints (`metadata.code.branch_hint`): which way an `if` or a `br_if` usually goes.
 //!
-//! Those of a module move with their instructions. Without them an engine would compile another program than the one that is
-//! measured. Probes have hints too: an engine that reads them puts what a probe rarely does behind the function's own code.
+//! - A hint names an instruction by the function and the offset in its body.
+//! - A module's hints move with their instructions, so that engines compile the program that is measured.
+//! - Probes have hints too: engines move the rare path of a probe behind the function's own code.
 
 use crate::Error;
 use crate::module::info::ModuleInfo;
@@ -17,36 +17,35 @@ pub(crate) const SECTION: &str = "metadata.code.branch_hint";
 /// An offset in a body, and whether the branch there is likely to be taken.
 pub(crate) type Hint = (u32, bool);
 
-/// The hints of a module, in the order of their offsets.
+/// A module's hints, by function, each function's by offset.
 pub(crate) type Hints = HashMap<FuncIndex, Vec<Hint>>;
 
-/// The hints of bodies that were written, as the section has them.
+/// The hints of the written bodies, encoded as in the section.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     functions: u32,
     bytes: Vec<u8>,
 }
 
-/// The hints of a body that is being written.
+/// The hints of a body while it is written.
 #[derive(Default)]
 pub(crate) struct Offsets<'a> {
-    /// Those of the source that aren't reached yet.
+    /// The source's hints after the current instruction.
     left: &'a [Hint],
-    /// Where the others have come to, and those of probes.
+    /// The hints at their new offsets, with the probe's.
     pub(crate) met: Vec<Hint>,
-    /// Those of what is put in front of all that in the end.
+    /// The hints of code that is put before the body at the end.
     pub(crate) in_front: Vec<Hint>,
 }
 
-/// The hints of a module: `None` if it has none, or if they can't be read. A module may have several sections of them; nobody reads
-/// more than the first.
+/// A module's hints; `None` if it has none or they are malformed. Of several sections engines read only the first.
 pub(crate) fn of_module(info: &ModuleInfo<'_>) -> Option<Hints> {
     let (data, offset) = info.custom_section(SECTION)?;
     read(data, offset as u64).ok()
 }
 
 impl Written {
-    /// The hints of a function, which stands behind those that have some already.
+    /// Adds a function's hints after those of earlier functions.
     pub(crate) fn add(&mut self, function: u32, hints: &[Hint]) {
         if hints.is_empty() {
             return;
@@ -61,7 +60,7 @@ impl Written {
         }
     }
 
-    /// Those of more functions, behind these.
+    /// Adds the hints of more functions, after these.
     pub(crate) fn extend(&mut self, more: &Written) {
         self.functions += more.functions;
         self.bytes.extend_from_slice(&more.bytes);
@@ -77,18 +76,18 @@ impl Written {
 }
 
 impl<'a> Offsets<'a> {
-    /// Before a body is written. `hints`: those of its source.
+    /// Hints for a body that is to be written. `hints`: the source's.
     pub(crate) fn new(hints: Option<&'a Vec<Hint>>) -> Offsets<'a> {
         Offsets { left: hints.map_or(&[], Vec::as_slice), ..Offsets::default() }
     }
 
-    /// The instruction at the offset `old` of the body will stand at `new`.
+    /// The instruction at offset `old` of the body comes to offset `new`.
     #[inline]
     pub(crate) fn pass(&mut self, old: usize, new: usize) {
         while let Some(&(offset, likely)) = self.left.first()
             && offset as usize <= old
         {
-            // One that lies within an instruction says nothing.
+            // A hint inside an instruction is dropped.
             if offset as usize == old {
                 self.met.push((new as u32, likely));
             }
@@ -96,7 +95,7 @@ impl<'a> Offsets<'a> {
         }
     }
 
-    /// The body is written; `before` so many bytes were put in front of it afterwards.
+    /// Ends the body; `before` bytes were put before it afterwards.
     pub(crate) fn finish(self, before: usize) -> Vec<Hint> {
         let mut hints = self.in_front;
         hints.extend(self.met.iter().map(|&(at, likely)| (at.saturating_add(before as u32), likely)));
@@ -104,7 +103,7 @@ impl<'a> Offsets<'a> {
     }
 }
 
-/// Reads a section's data, which stand at this offset.
+/// Parses a section's data, which begins at this offset.
 pub(crate) fn read(data: &[u8], offset: u64) -> Result<Hints, Error> {
     let mut hints = Hints::new();
     for function in wasmparser::BranchHintSectionReader::new(BinaryReader::new(data, offset))? {

@@ -1,13 +1,13 @@
-//! What stands around the place where a module is invalid, for whoever looks for the defect of ours that it is.
+//! Shows the code around the offset at which a module is invalid.
 
 use std::fmt::Write;
 use wasmparser::{FunctionBody, Parser, Payload};
 
-/// How many instructions in front of the place, and behind it, are told.
+/// Number of instructions before and after the offset.
 const BEFORE: usize = 12;
 const BEHIND: usize = 4;
 
-/// Text of the function around an offset, or what section it lies in. The module may have millions of functions.
+/// The function around an offset as text, or the section that contains it. The module may have millions of functions.
 pub(crate) fn around(wasm: &[u8], offset: u64) -> String {
     let (mut imported, mut body) = (0, 0);
     for payload in Parser::new(0).parse_all(wasm) {
@@ -32,7 +32,7 @@ pub(crate) fn around(wasm: &[u8], offset: u64) -> String {
             }
             _ => {}
         }
-        // The bodies follow the code section's beginning.
+        // The bodies follow the start of the code section.
         if let Some((id, range)) = payload.as_section()
             && range.contains(&offset)
             && !matches!(payload, Payload::CodeSectionStart { .. })

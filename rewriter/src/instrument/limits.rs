@@ -1,16 +1,16 @@
-//! The engines' limits for a module. A module within them can be past them with its probes.
+//! Checks that probes don't exceed the engines' limits for a module.
 
 use crate::instrument::context::Context;
 use crate::module::info::ModuleInfo;
 use crate::{Error, ErrorKind};
 
-/// The limit of the JavaScript API, and of other engines, for types, imports, functions, globals and exports, each.
+/// The limit of the JavaScript API, and of other engines, for each of types, imports, functions, globals and exports.
 const MOST: usize = 1_000_000;
-/// The limit of the same engines for memories.
+/// The limit of these engines for memories.
 const MOST_MEMORIES: usize = 100;
 
-/// Fails if the probes push the module over a limit that the original meets, or if the recorder would be inside a module that can't
-/// contain it.
+/// Fails if the probes exceed a limit that the original meets, or if a module that is linked at run time would
+/// contain a recorder.
 pub(crate) fn check(info: &ModuleInfo<'_>, context: &Context<'_>, added_types: u32) -> Result<(), Error> {
     if context.parts.has_exports()
         && let Some(section) = loaded_beside_others(info)
@@ -36,8 +36,8 @@ pub(crate) fn check(info: &ModuleInfo<'_>, context: &Context<'_>, added_types: u
     Ok(())
 }
 
-/// The section by which a loader puts a module beside others, at run time: it relocates every export that is no function,
-/// and fails at those of a recorder.
+/// The section of dynamic linking. Its loader relocates every export that isn't a function, and fails at a
+/// recorder's.
 fn loaded_beside_others<'a>(info: &'a ModuleInfo<'_>) -> Option<&'a str> {
     let mut names = info.sections.iter().filter_map(|section| section.custom_name.as_deref());
     names.find(|&name| name == "dylink.0" || name == "dylink")

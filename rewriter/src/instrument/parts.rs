@@ -1,8 +1,9 @@
-//! What is added to a module for its probes. Of a form whose recorder is a part of the module that is `recorder.wat` in its
-//! inline form, `profile.wat` or `counts.wat`, taken apart; of others some imports.
+//! The parts that probes add to a module: imports, and the functions, globals and memory of a recorder inside.
 //!
-//! Its functions, globals and memory become the module's last ones. The bodies of its `inline.*` functions are templates:
-//! what stands inside every probed function (see [`crate::instrument::template`]).
+//! - A recorder inside is `recorder.wat` in its inline form, `profile.wat` or `counts.wat`.
+//! - Its functions, globals and memory come after the module's own.
+//! - The bodies of its `inline.*` functions are templates, which are copied into probed functions (see
+//!   [`crate::instrument::template`]).
 
 use crate::instrument::hints::{self, Hints};
 use crate::instrument::template::Template;
@@ -17,59 +18,59 @@ use wasm_encoder::reencode::{self, Reencode};
 use wasm_encoder::{ConstExpr, Encode, EntityType, ExportKind, Instruction};
 use wasmparser::{ExternalKind, FuncType, FunctionBody, Global, Name, Parser, Payload, TypeRef, ValType};
 
-/// What the names of the templates begin with.
+/// The prefix of templates.
 const TEMPLATE: &str = "inline.";
 
-/// What is added, with indices of its own.
+/// The added parts, with indices of their own.
 pub(crate) struct Parts {
     /// The module that it imports from.
     module: &'static str,
     types: Vec<FuncType>,
-    /// Name and type of each function that it wants from the host.
+    /// Name and type of each imported function.
     imports: Vec<(&'static str, u32)>,
-    /// Name of the global that it wants from the host: a mutable one of type `i64`.
+    /// Name of the imported counter: a mutable global of type `i64`.
     counter: Option<&'static str>,
-    /// Type of each function of its own.
+    /// Type of each added function.
     functions: Vec<u32>,
     bodies: Vec<FunctionBody<'static>>,
-    /// Its memory, if it has one: pages for so many functions.
+    /// Pages of the added memory, by the number of functions.
     memory: Option<fn(u32) -> u32>,
     globals: Vec<Global<'static>>,
     exports: Vec<(&'static str, ExternalKind, u32)>,
     names: HashMap<u32, &'static str>,
-    /// Which way the branches of its templates usually go.
+    /// Branch hints of the templates.
     hints: Hints,
-    /// How many of the first parameters of its templates stand for constants.
+    /// Number of leading template parameters that stand for constants.
     constants: u32,
 }
 
-/// Where these are in the rewritten module.
+/// Indices of the parts in the rewritten module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places {
-    /// Index of each of its types.
+    /// Index of each type.
     pub(crate) types: Vec<u32>,
-    /// Index of its first import among the functions.
+    /// Function index of the first import.
     pub(crate) first_import: u32,
-    /// Index of its first own function.
+    /// Index of the first added function.
     pub(crate) first_function: u32,
     pub(crate) first_global: u32,
-    /// Index of the first global that it imports, which stands behind those that the module imports itself.
+    /// Index of the first imported global, after the module's own imported globals.
     pub(crate) first_imported_global: u32,
     pub(crate) memory: u32,
-    /// The first probed function, and how many there are.
+    /// The first probed function, and the number of probed functions.
     pub(crate) id_base: u32,
     pub(crate) functions: u32,
-    /// The module's own start function, if it has one.
+    /// The module's own start function.
     pub(crate) start: Option<u32>,
-    /// In how many bytes that are allocated one sample is recorded; 0: all of it.
+    /// One sample is recorded in so many allocated bytes; 0: all allocations.
     pub(crate) sample: u64,
 }
 
-/// What counts instructions.
+/// The global that counts instructions.
 const COUNTER: wasm_encoder::GlobalType =
     wasm_encoder::GlobalType { val_type: wasm_encoder::ValType::I64, mutable: true, shared: false };
 
-/// How many items of each kind are added. Not every added item is exported, so there are fewer exports than items.
+/// Numbers of added items. Not every item is exported.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) functions: usize,
@@ -79,7 +80,7 @@ pub(crate) struct Counts {
 }
 
 impl Parts {
-    /// Imports alone, none yet, and nothing else.
+    /// No parts yet; imports come from this module.
     pub(crate) fn importing(module: &'static str) -> Parts {
         Parts {
             module,
@@ -97,19 +98,19 @@ impl Parts {
         }
     }
 
-    /// One import more.
+    /// Adds an imported function.
     pub(crate) fn import(&mut self, name: &'static str, params: &[ValType], results: &[ValType]) {
         self.imports.push((name, self.types.len() as u32));
         self.types.push(FuncType::new(params.iter().copied(), results.iter().copied()));
     }
 
-    /// Imports a mutable global of type `i64`, too.
+    /// Adds the imported counter: a mutable global of type `i64`.
     pub(crate) fn import_counter(&mut self, name: &'static str) {
         self.counter = Some(name);
     }
 
-    /// A recorder that `kperf-abi` carries, which wants so many pages of memory for so many functions. It is a good module,
-    /// so an error here is a bug.
+    /// The parts of a recorder in `kperf-abi`, with so many pages of memory for so many functions. An error here is a
+    /// bug.
     pub(crate) fn of_recorder(form: Form, pages: fn(u32) -> u32) -> Result<Parts, Error> {
         let mut parts = Parts::importing(names::HOST_MODULE);
         parts.memory = Some(pages);
@@ -167,22 +168,22 @@ impl Parts {
         Ok(())
     }
 
-    /// How many functions it imports.
+    /// Number of imported functions.
     pub(crate) fn import_count(&self) -> u32 {
         self.imports.len() as u32
     }
 
-    /// How many imports it adds to a module.
+    /// Number of imports.
     pub(crate) fn all_imports(&self) -> u32 {
         self.import_count() + self.global_import_count()
     }
 
-    /// How many globals it imports.
+    /// Number of imported globals.
     pub(crate) fn global_import_count(&self) -> u32 {
         u32::from(self.counter.is_some())
     }
 
-    /// Whether it has memories or globals, which stand right behind the module's own, or between them.
+    /// Whether memories or globals are added. They follow the module's own, or come between them.
     pub(crate) fn has_state(&self) -> bool {
         self.has_memory() || self.has_globals() || self.counter.is_some()
     }
@@ -199,7 +200,7 @@ impl Parts {
         !self.exports.is_empty()
     }
 
-    /// What its memory, which is shared, wants of an engine beside the module's own wants, by LLVM's names.
+    /// Features that the shared memory needs of an engine, by LLVM's names.
     pub(crate) fn features(&self, memories: u32) -> Vec<&'static str> {
         let exports_mutable = self.exports.iter().any(|&(_, kind, index)| {
             let global = self.globals.get(index as usize).filter(|_| kind == ExternalKind::Global);
@@ -214,19 +215,19 @@ impl Parts {
             .collect()
     }
 
-    /// Types of the functions that go into the module. The templates stand behind them; nobody calls those.
+    /// Types of the added functions. The templates after them are not added.
     fn own(&self) -> &[u32] {
         let templates = self.exports.iter().filter(|export| export.0.starts_with(TEMPLATE));
         let first = templates.map(|export| export.2.saturating_sub(self.import_count())).min();
         self.functions.get(..first.unwrap_or(0) as usize).unwrap_or_default()
     }
 
-    /// How many functions of its own go into the module.
+    /// Number of added functions.
     pub(crate) fn function_count(&self) -> u32 {
         self.own().len() as u32
     }
 
-    /// What it adds to a module, but for types and imports.
+    /// Numbers of added items, except types and imports.
     pub(crate) fn counts(&self) -> Counts {
         let functions = self.own().len();
         let memories = usize::from(self.has_memory());
@@ -234,7 +235,7 @@ impl Parts {
         Counts { functions, memories, globals, exports: self.exports.len() }
     }
 
-    /// Index of each of its types among a module's; the templates' own are not there.
+    /// Adds the types; returns the index of each. Types of templates are not added.
     pub(crate) fn place_types(&self, types: &mut Types<'_>) -> Vec<u32> {
         let used = |index: usize| {
             let mut all = self.own().iter().chain(self.imports.iter().map(|(_, ty)| ty));
@@ -246,7 +247,7 @@ impl Parts {
             .collect()
     }
 
-    /// What its imports and then its functions are called in the module.
+    /// Names of the imports, then of the functions.
     pub(crate) fn function_names(&self) -> impl Iterator<Item = String> {
         let own = self.import_count()..self.import_count() + self.function_count();
         let imports = self.imports.iter().map(|(name, _)| format!("{}.{name}", self.module));
@@ -256,19 +257,19 @@ impl Parts {
         }))
     }
 
-    /// Index of what it imports as `name`, in the rewritten module.
+    /// New index of an import.
     pub(crate) fn imported(&self, places: &Places, name: &str) -> Result<u32, Error> {
         let place = self.imports.iter().position(|import| import.0 == name);
         let place = place.ok_or_else(|| bug(format!("`{name}` is not imported")))?;
         Ok(places.first_import + place as u32)
     }
 
-    /// Index of the function that it exports as `name`, in the rewritten module.
+    /// New index of an exported function.
     pub(crate) fn function(&self, places: &Places, name: &str) -> Result<u32, Error> {
         Ok(places.function(self.exported_function(name)?, self.import_count()))
     }
 
-    /// Index of the global that has the number of executed instructions, in the rewritten module.
+    /// New index of the counter.
     pub(crate) fn counter(&self, places: &Places) -> Result<u32, Error> {
         match self.counter {
             Some(_) => Ok(places.first_imported_global),
@@ -276,14 +277,14 @@ impl Parts {
         }
     }
 
-    /// Index of the global that it exports as `name`, in the rewritten module.
+    /// New index of an exported global.
     pub(crate) fn global(&self, places: &Places, name: &str) -> Result<u32, Error> {
         let export = self.exports.iter().find(|export| export.0 == name && export.1 == ExternalKind::Global);
         let export = export.ok_or_else(|| bug(format!("the recorder has no global `{name}`")))?;
         Ok(places.first_global + export.2)
     }
 
-    /// Index of the function that must be called before all else, if it has one. It calls the module's own.
+    /// The start function that replaces the module's own, and calls it.
     pub(crate) fn start(&self, places: &Places) -> Option<u32> {
         self.function(places, names::START).ok()
     }
@@ -293,7 +294,7 @@ impl Parts {
         export.map(|export| export.2).ok_or_else(|| bug(format!("the recorder has no `{name}`")))
     }
 
-    /// What the parameters of a template are behind those that stand for constants: locals.
+    /// A template's parameters after the constants: the probe's locals.
     pub(crate) fn template_locals(
         &self,
         places: &Places,
@@ -309,7 +310,7 @@ impl Parts {
         locals.map(|&local| mover.val_type(local).map_err(Error::from)).collect()
     }
 
-    /// The template that it exports as `name`.
+    /// The template with this name.
     pub(crate) fn template(&self, places: &Places, name: &str) -> Result<Template, Error> {
         let function = self.exported_function(name)?;
         let index = function.checked_sub(self.import_count());
@@ -343,7 +344,7 @@ impl Parts {
         self.own().iter().for_each(|&ty| places.ty(ty).encode(out));
     }
 
-    /// Its memory, which never grows.
+    /// The memory, which never grows.
     pub(crate) fn encode_memory(&self, places: &Places, out: &mut Vec<u8>) {
         let Some(pages) = self.memory.map(|pages| pages(places.functions)) else { return };
         wasm_encoder::MemoryType {
@@ -377,12 +378,12 @@ impl Parts {
         Ok(())
     }
 
-    /// Whether it exports this from the module.
+    /// Whether the module gets this export.
     pub(crate) fn exports(&self, name: &str) -> bool {
         self.exports.iter().any(|&(own, ..)| is_exported(own) && exported(own) == name)
     }
 
-    /// Everything that a host may want, under reserved names.
+    /// Exports for the host, under reserved names.
     pub(crate) fn encode_exports(&self, places: &Places, section: &mut wasm_encoder::ExportSection) {
         for &(name, kind, index) in self.exports.iter().filter(|export| is_exported(export.0)) {
             let (kind, index) = match kind {
@@ -427,7 +428,7 @@ impl Places {
     }
 }
 
-/// Moves the recorder's indices to its places.
+/// Moves the recorder's indices.
 struct Mover<'a> {
     places: &'a Places,
     imports: u32,
@@ -453,7 +454,7 @@ impl Reencode for Mover<'_> {
     }
 }
 
-/// The probes themselves are of no use from outside.
+/// Templates are not exported.
 fn is_exported(name: &str) -> bool {
     let probes = [names::ENTER, names::LEAVE, names::UNWIND, names::LEAF, names::ALLOCATING];
     let more = [names::ALLOCATED, names::GREW, names::CREATED];

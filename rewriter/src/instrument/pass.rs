@@ -1,4 +1,4 @@
-//! The pass itself: bytes to [`Rewritten`].
+//! Puts probes into a module: [`rewrite`].
 
 use crate::codes::{Detail, codes};
 use crate::instrument::body::facts::BodyFacts;
@@ -30,27 +30,40 @@ use wasmparser::{FunctionBody, Operator};
 /// A module with probes.
 #[derive(Debug)]
 pub struct Rewritten {
-    /// Its bytes; the input's own when nothing was to be probed.
+    /// Its bytes; the input's own if no function gets a probe.
     pub wasm: Vec<u8>,
-    /// Which function each id stands for. The module carries it too.
+    /// The function of each id. The module contains this table too.
     pub symbols: SymbolTable,
-    /// What became of each function.
+    /// Whether each function has a probe, and why not.
     pub plan: Plan,
-    /// Its source map, if it has a source map in another file.
+    /// Its source map, if that is a file of its own.
     pub source_map: Option<String>,
-    /// What the user should know.
+    /// What the caller should show.
     pub warnings: Vec<Warning>,
 }
 
 /// Puts probes into a module.
 ///
-/// Fails, with the offset, if the input is no well-formed module or uses something that probes can't be put around. It checks no
-/// more than it needs; an invalid module stays invalid.
+/// ```wat
+/// (func $f (param i32) (result i32)        (func $f (param i32) (result i32) (local $t i32)
+///   local.get 0                              (local.set $t (call $kperf.enter (i32.const 0)))
+///   (if (then i32.const 1  return))          (block $body (result i32)
+///   i32.const 2)                               local.get 0
+///                                              (if (then i32.const 1  br $body))
+///                                              i32.const 2)
+///                                            (call $kperf.leave (local.get $t)))
+/// ```
+///
+/// An invalid module stays invalid: the rewriter checks no more than it needs.
+///
+/// # Errors
+///
+/// With the offset, if the input is malformed or uses something that the rewriter doesn't support.
 pub fn rewrite(wasm: &[u8], options: &Options) -> Result<Rewritten, Error> {
     rewrite_in(wasm, options, None)
 }
 
-/// The same for a module that is a part of something.
+/// [`rewrite`] for a module of a component.
 pub(crate) fn rewrite_in(
     wasm: &[u8],
     options: &Options,
@@ -80,7 +93,8 @@ pub(crate) fn rewrite_in(
         ..identity
     };
 
-    // What bodies need is looked for. Tail calls to the host and functions without room aren't: once more, with what was learnt.
+    // A first look finds what bodies need. It misses tail calls to the host and functions without room: then the loop
+    // runs again.
     let mut refused = HashMap::new();
     let mut guessed = None;
     loop {
@@ -127,7 +141,7 @@ pub(crate) fn rewrite_in(
         };
         let reaches_more = form.kind() != Kind::Counted && reach.follow(&info, &met.tail_calls);
         if refused.len() == known && learnt == needs && !reaches_more {
-            // The same of the debug information may have been found before.
+            // A warning about the debug information may be known already.
             let new: Vec<_> = more.into_iter().filter(|warning| !warnings.contains(warning)).collect();
             warnings.extend(new);
             warnings.extend(not_probed(&plan));
@@ -142,7 +156,7 @@ pub(crate) fn rewrite_in(
             symbols.codes = codes(&info, &symbols, &sources, calls.as_ref(), detail);
             symbols.inlined = sources.inlined_functions().to_vec();
             symbols.tidy_inlined();
-            // Large modules have much of both.
+            // Both are large for large modules.
             drop((calls, moves, facts));
             if !symbols.symbols.is_empty() {
                 section::write_custom(&mut wasm, abi::SYMBOLS_SECTION, &symbols.to_bytes());
@@ -158,7 +172,7 @@ pub(crate) fn rewrite_in(
     }
 }
 
-/// Fails if the module has a name that is ours, in whatever form of probe: hosts tell by them which form it is.
+/// Fails if the module uses a name reserved for any form of probe: hosts recognize the form by these names.
 fn check_names(info: &ModuleInfo<'_>) -> Result<(), Error> {
     let import = info.imports_like_ours.iter().find(|(module, name)| abi::is_of_probes(module, name));
     let reserved = match import {
@@ -176,7 +190,7 @@ fn check_names(info: &ModuleInfo<'_>) -> Result<(), Error> {
     }
 }
 
-/// What [`rewrite`] would do to each function, without doing it.
+/// The plan of [`rewrite`] for each function, without a rewritten module.
 pub fn plan(wasm: &[u8], options: &Options) -> Result<Plan, Error> {
     let info = ModuleInfo::parse(wasm)?;
     check_names(&info)?;
@@ -191,14 +205,14 @@ pub fn plan(wasm: &[u8], options: &Options) -> Result<Plan, Error> {
     Plan::make(&info, &names, options, None, &HashMap::new(), &allocators)
 }
 
-/// What tells builds of a module apart. `name` is for a module that doesn't say its own.
+/// The identity of a module's build. `name` is for a module without a name of its own.
 pub fn identity(wasm: &[u8], name: &str) -> Result<ModuleIdentity, Error> {
     let options = Options { module_name: name.to_owned(), ..Options::default() };
     Ok(identity_of(&ModuleInfo::parse(wasm)?, &options, None))
 }
 
-/// Whether a module without probes does something to those around it, with whom it shares a recorder: it catches what passes through
-/// their functions, or it executes instructions that are counted.
+/// Whether a module without probes affects the modules that share its recorder: it catches what passes through their
+/// functions, or counts its instructions.
 fn is_felt(info: &ModuleInfo<'_>, reach: &HostReach, plan: &Plan, options: &Options) -> Result<bool, Error> {
     let counts = options.recording.clock() == crate::Clock::Instructions && !info.bodies.is_empty();
     Ok(counts || guess(info, reach, plan, options)?.depth)
@@ -220,8 +234,8 @@ fn guess(info: &ModuleInfo<'_>, reach: &HostReach, plan: &Plan, options: &Option
     })
 }
 
-/// Whether functions with a probe (or those without) may catch something, or call a function that does. It stops at the first that
-/// does, which is nearly always an early one. If none does, looking at all of them is cheaper than writing all of them twice.
+/// Whether functions with probes (or without) may catch, or may call a function that does. It stops at the first one,
+/// which is usually early. Without any, this look is cheaper than writing all bodies twice.
 fn catches_in(
     probed: bool,
     info: &ModuleInfo<'_>,
@@ -255,7 +269,7 @@ fn catches_in(
     found.unwrap_or(Ok(false))
 }
 
-/// Fails if a function of an allocator's can't bear a probe: what it allocates would be missing.
+/// Fails if an allocator function has no room for a probe: its allocations would be missing.
 fn check_allocators(plan: &Plan, allocators: &Allocators) -> Result<(), Error> {
     for function in &plan.functions {
         if let (Some(_), Decision::Skip(reason)) = (allocators.get(function.index), function.decision) {
@@ -346,7 +360,7 @@ fn symbols(
     table
 }
 
-/// The source map that is in the module.
+/// The source map inside the module.
 fn own_source_map(info: &ModuleInfo<'_>, warnings: &mut Vec<Warning>) -> Option<SourceMap> {
     let (data, _) = info.custom_section(source_map::SECTION)?;
     let map = SourceMap::inline(&twin::string(data)?)?;
@@ -359,7 +373,7 @@ fn check_build(file: &SymbolFile, module: ModuleIdentity) -> Result<(), Error> {
     file.fits(&table).map_err(|mismatch| ErrorKind::OtherBuild { mismatch }.into())
 }
 
-/// Where functions stand in the source: by the file with names, or else by the module itself.
+/// The places of functions in the source: from the file with names, or else from the module.
 fn sources(
     info: &ModuleInfo<'_>,
     own_map: Option<&SourceMap>,

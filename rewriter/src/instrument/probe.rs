@@ -1,4 +1,5 @@
-//! What stands inside a function: which of the form's events, with what differs from function to function.
+//! The code that a probe adds to one function: the form's templates with the function's id, locals and labels filled
+//! in.
 
 use crate::instrument::events::{BodyEffect, Code, Events, Timed};
 use crate::instrument::form::Kind;
@@ -11,7 +12,7 @@ use wasm_encoder::{Encode, ValType};
 pub(crate) struct Probes {
     pub(crate) kind: Kind,
     pub(crate) code: Code,
-    /// The function whose count is the first, where calls are counted.
+    /// The function with the first count, where calls are counted.
     pub(crate) first: FuncId,
 }
 
@@ -19,22 +20,22 @@ pub(crate) struct Probes {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ProbeSite {
     pub(crate) id: FuncId,
-    /// The local with the token. What else the probe needs stands in the locals behind it.
+    /// The local with the token. The probe's other locals follow it.
     pub(crate) token: u32,
-    /// Whether the function has room for the usual code. If not, it gets the smaller code.
+    /// Whether the function has room for the usual code; otherwise it gets the smaller code.
     pub(crate) inline: bool,
-    /// Whether this is no probe: the function only keeps its depth.
+    /// Whether the function has no probe, and only tracks its depth.
     pub(crate) tracks_depth_only: bool,
     pub(crate) effect: BodyEffect,
 }
 
 impl Probes {
-    /// Whether functions are counted and nothing else.
+    /// Whether probes only count calls.
     pub(crate) fn only_counts(&self) -> bool {
         self.kind == Kind::Counted
     }
 
-    /// Whether there is something for functions that have no room.
+    /// Whether there is smaller code for functions without room.
     pub(crate) fn has_smaller(&self) -> bool {
         self.code.smaller.is_some()
     }
@@ -47,7 +48,7 @@ impl Probes {
         &self.events(site).timed
     }
 
-    /// The locals of a probe: first that with the token.
+    /// The locals of a probe; the token is the first.
     pub(crate) fn locals(&self, site: ProbeSite) -> &[ValType] {
         let Events { timed, depth_only, .. } = self.events(site);
         if site.tracks_depth_only { &depth_only.locals } else { &timed.locals }
@@ -58,7 +59,7 @@ impl Probes {
         &self.events(site).counted.locals
     }
 
-    /// Bytes that a function with one way out grows by, more or less.
+    /// Approximate growth in bytes of a function with one exit.
     pub(crate) fn size(&self) -> usize {
         let (mut probe, hints) = (Vec::new(), &mut Vec::new());
         let site = ProbeSite { id: self.first, inline: true, ..ProbeSite::default() };
@@ -84,25 +85,25 @@ impl Probes {
         template.write(&constants, site.token, out, hints);
     }
 
-    /// How many labels the probe's code has in front of those of the function's own body, without that of the block around the body.
+    /// Number of labels in the probe's code before the body, without the block around the body.
     pub(crate) fn labels(&self, site: ProbeSite, counted: bool) -> u32 {
         let Events { timed, counted: leaf, .. } = self.events(site);
         if counted { leaf.leaf.labels } else { timed.enter.of(site.effect).labels }
     }
 
-    /// How many labels a leave has of its own.
+    /// Number of labels in the code of a leave.
     pub(crate) fn leave_labels(&self, site: ProbeSite) -> u32 {
         self.timed(site).leave.of(site.effect).labels
     }
 
-    /// The first thing in a function.
+    /// Writes the code at the start of a function.
     pub(crate) fn enter(&self, site: ProbeSite, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
         let Events { timed, depth_only, .. } = self.events(site);
         let template = if site.tracks_depth_only { &depth_only.note } else { timed.enter.of(site.effect) };
         self.write(template, site, None, out, hints);
     }
 
-    /// The last thing, and before a tail call. `returned`: see [`Self::wants_returned`].
+    /// Writes the code at the end, and before a tail call. `returned`: see [`Self::wants_returned`].
     pub(crate) fn leave(
         &self,
         site: ProbeSite,
@@ -113,27 +114,27 @@ impl Probes {
         self.write(self.timed(site).leave.of(site.effect), site, returned, out, hints);
     }
 
-    /// Whether a leave has a use for what the function returns.
+    /// Whether a leave uses the function's result.
     pub(crate) fn wants_returned(&self, site: ProbeSite) -> bool {
         self.timed(site).takes_returned
     }
 
-    /// Whether a leave closes what is open above the frame.
+    /// Whether a leave closes open frames above this one.
     pub(crate) fn leave_closes(&self, site: ProbeSite) -> bool {
         self.timed(site).leave_closes
     }
 
-    /// All of the probe of a function that is counted only.
+    /// Writes the whole probe of a counted function.
     pub(crate) fn leaf(&self, site: ProbeSite, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
         self.write(&self.events(site).counted.leaf, site, None, out, hints);
     }
 
-    /// Behind what may have unwound frames above this one.
+    /// Writes the code after what may have unwound frames above this one.
     pub(crate) fn unwind(&self, site: ProbeSite, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
         self.write(self.unwind_template(site), site, None, out, hints);
     }
 
-    /// How many labels that has.
+    /// Number of labels in that code.
     pub(crate) fn unwind_labels(&self, site: ProbeSite) -> u32 {
         self.unwind_template(site).labels
     }
@@ -144,7 +145,7 @@ impl Probes {
     }
 }
 
-/// Declares locals: how many groups there are, and the groups.
+/// Encodes locals: the number of groups, and the groups.
 pub(crate) fn encode_locals(locals: &[ValType]) -> (u32, Vec<u8>) {
     let (mut groups, mut out) = (0, Vec::new());
     for group in locals.chunk_by(|a, b| a == b) {

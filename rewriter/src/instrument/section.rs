@@ -1,4 +1,4 @@
-//! Writing sections: lengths that are known only afterwards, vectors that get more items, function indices that move.
+//! Writes sections: lengths, vectors that grow, and indices that move.
 
 use crate::Error;
 use crate::instrument::context::Context;
@@ -7,13 +7,13 @@ use wasm_encoder::Encode;
 use wasm_encoder::reencode::{self, Reencode};
 use wasmparser::BinaryReader;
 
-/// Writes a section whose content the closure appends.
+/// Writes a section with the content that the closure appends.
 pub(crate) fn write<E>(
     out: &mut Vec<u8>,
     id: u8,
     content: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
 ) -> Result<(), E> {
-    // Room for the longest length there is; the content moves up when it needs less.
+    // Room for the longest length; the content moves up if the length is shorter.
     const LONGEST: usize = 5;
     out.push(id);
     let start = out.len();
@@ -27,7 +27,7 @@ pub(crate) fn write<E>(
     Ok(())
 }
 
-/// Writes a section that is a vector: the items of the source (its whole content, or nothing), then `added` more, which
+/// Writes a section that is a vector: the source's items (its whole content, or nothing), then `added` items, which
 /// the closure appends.
 pub(crate) fn write_appended(
     out: &mut Vec<u8>,
@@ -62,7 +62,7 @@ pub(crate) fn write_custom(out: &mut Vec<u8>, name: &str, data: &[u8]) {
     }
 }
 
-/// Moves indices of functions and globals, wherever they stand. Memories stay where they are; one that isn't there must not find the
+/// Moves indices of functions and globals. Memories keep theirs; an out-of-range memory must not become the
 /// recorder's.
 pub(crate) struct Mover<'a>(pub(crate) &'a Context<'a>);
 

@@ -1,5 +1,6 @@
-//! What stands inside functions: instructions, with holes for what differs from function to function. Forms whose recorder
-//! is a part of the module have them from the bodies of its `inline.*` functions, others put them together.
+//! Templates: instructions with holes for what differs between functions.
+//!
+//! A recorder inside the module has them as the bodies of its `inline.*` functions; other forms build them.
 
 use crate::Error;
 use crate::instrument::hints::Hint;
@@ -7,23 +8,23 @@ use std::mem;
 use wasm_encoder::{Encode, Instruction};
 use wasmparser::{FunctionBody, Operator};
 
-/// Instructions, with holes.
+/// Instructions with holes.
 #[derive(Clone, Default)]
 pub(crate) struct Template {
     pieces: Vec<Piece>,
-    /// How many labels it has.
+    /// Number of labels in it.
     pub(crate) labels: u32,
 }
 
-/// What is put for a constant. Every template has the same, of which it knows the first so many: the function's id, the
-/// address of its count, what it returns.
+/// A constant of a function. All templates number them alike: the function's id, the address of its count, its
+/// result.
 pub(crate) enum Constant {
     I32(u32),
-    /// An i64: in the upper half some bits that depend on the number, if there is one, and 0 in the lower.
+    /// An i64 from the result: bits of the number in the upper half, 0 in the lower. 0 if there is none.
     Returned(Option<Returned>),
 }
 
-/// A local with a number that the function returns.
+/// A local with the function's numeric result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Returned {
     pub(crate) local: u32,
@@ -35,12 +36,12 @@ enum Piece {
     Code(Vec<u8>),
     Constant(usize),
     Local(fn(u32) -> Instruction<'static>, u32),
-    /// What follows is a branch: whether it is likely to be taken.
+    /// Marks the next instruction as a branch, and whether it is likely to be taken.
     Branch(bool),
 }
 
 impl Template {
-    /// Instructions behind what is there.
+    /// Appends instructions.
     pub(crate) fn code(mut self, instructions: &[Instruction<'_>]) -> Template {
         let mut code = Vec::new();
         instructions.iter().for_each(|instruction| instruction.encode(&mut code));
@@ -48,20 +49,20 @@ impl Template {
         self
     }
 
-    /// The `n`-th constant.
+    /// Appends the `n`-th constant.
     pub(crate) fn constant(mut self, n: usize) -> Template {
         self.pieces.push(Piece::Constant(n));
         self
     }
 
-    /// An instruction for the `n`-th of the probe's locals.
+    /// Appends an instruction for the `n`-th of the probe's locals.
     pub(crate) fn local(mut self, instruction: fn(u32) -> Instruction<'static>, n: u32) -> Template {
         self.pieces.push(Piece::Local(instruction, n));
         self
     }
 
-    /// Reads the body of a function, the first `constants` parameters of which stand for constants, the others for locals. `hints` are
-    /// those of its branches. `bug` says what is wrong where it writes to a constant.
+    /// Parses the body of a function. Its first `constants` parameters stand for constants, the others for locals.
+    /// `hints`: its branch hints. `bug`: the error for a write to a constant.
     pub(crate) fn read(
         body: &FunctionBody<'static>,
         constants: u32,
@@ -108,7 +109,8 @@ impl Template {
         Ok(Template { pieces, labels })
     }
 
-    /// Writes it for one function. `locals`: the first of the probe's. `hints` get where it has branches.
+    /// Writes the template for one function. `locals`: the first of the probe's locals. `hints` gets the template's
+    /// branches.
     pub(crate) fn write(
         &self,
         constants: &[Constant],

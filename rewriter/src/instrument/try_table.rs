@@ -1,5 +1,5 @@
-//! `try_table`, whose clauses branch to labels that normal control reaches too. Each clause gets a pad of its own, where
-//! only the caught path says `unwind` and branches on with its operands:
+//! Rewrites `try_table`. Normal control may reach the labels of its clauses too, so each clause gets a pad of its
+//! own, where only the caught path calls `unwind` and branches on with its operands:
 //!
 //! ```wat
 //! (try_table (result i32)                 (block $done (result i32)
@@ -14,8 +14,8 @@
 //!                                           (br $m))
 //! ```
 //!
-//! Parameters of the block type wait in locals while the pads are opened: a pad's type would have to name them otherwise,
-//! and such types are known only when all bodies have been read.
+//! Parameters of the block type wait in locals while the pads are opened. Otherwise a pad's type would name them, and
+//! such types are known only after all bodies have been read.
 
 use crate::Error;
 use crate::instrument::context::Context;
@@ -25,48 +25,47 @@ use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasm_encoder::{Encode, Instruction};
 use wasmparser::{Catch, TryTable, ValType};
 
-/// The labels that are open in a body, and how many blocks of ours enclose each.
+/// The open labels of a body, and how many added blocks enclose each.
 pub(crate) struct Labels {
-    /// From the outermost to the innermost label of the source.
+    /// The source's labels, outermost first.
     open: Vec<Label>,
-    /// How many values the function's own label takes.
+    /// Number of values for the function's own label.
     results: u32,
 }
 
 struct Label {
     added_outside: u32,
-    /// How many values a branch to it takes.
+    /// Number of values for a branch to it.
     arity: u32,
 }
 
 impl Labels {
-    /// Those of a function with so many results.
+    /// The labels of a function with so many results.
     pub(crate) fn new(results: usize) -> Labels {
         Labels { open: Vec::new(), results: results as u32 }
     }
 
-    /// A label of the source opens, to which branches bring `arity` values, together with `added` blocks of ours right
-    /// around it.
+    /// Opens a label of the source, for branches with `arity` values, with `added` blocks around it.
     pub(crate) fn open(&mut self, added: u32, arity: usize) {
         self.open.push(Label { added_outside: self.added() + added, arity: arity as u32 });
     }
 
-    /// The innermost label of the source closes, with what was opened around it.
+    /// Closes the innermost label of the source, with the blocks around it.
     pub(crate) fn close(&mut self) {
         self.open.pop();
     }
 
-    /// How many labels of the source are open, the function's own not counted.
+    /// Number of open labels of the source, without the function's own.
     pub(crate) fn depth(&self) -> u32 {
         self.open.len() as u32
     }
 
-    /// How many blocks of ours are open, the one around the whole body not counted.
+    /// Number of open added blocks, without the one around the body.
     pub(crate) fn added(&self) -> u32 {
         self.open.last().map_or(0, |label| label.added_outside)
     }
 
-    /// What a label of the source is called here; `None` for one that isn't there.
+    /// The new number of a source label; `None` if it doesn't exist.
     pub(crate) fn translate(&self, label: u32) -> Option<u32> {
         let outside_target = match self.depth().checked_sub(label)? {
             0 => 0,
@@ -75,7 +74,7 @@ impl Labels {
         Some(label + (self.added() - outside_target))
     }
 
-    /// How many values a branch to a label of the source takes; `None` for one that isn't there.
+    /// Number of values for a branch to a source label; `None` if it doesn't exist.
     fn arity(&self, label: u32) -> Option<u32> {
         match self.depth().checked_sub(label)? {
             0 => Some(self.results),
@@ -84,19 +83,19 @@ impl Labels {
     }
 }
 
-/// A `try_table` whose pads are open.
+/// A `try_table` with open pads.
 pub(crate) struct OpenTryTable {
     /// [`Labels::depth`] inside it.
     pub(crate) depth: u32,
-    /// For each clause: the label it names, as it is called outside `$done`.
+    /// For each clause, the label that it names, numbered outside `$done`.
     targets: Vec<u32>,
-    /// A pad's type is missing, so that the body is no good.
+    /// A pad's type is missing, so the body is invalid.
     pub(crate) lacks_pad_types: bool,
 }
 
 impl OpenTryTable {
-    /// Opens the blocks and the `try_table`. `spills` gets the types of the locals that its parameters wait in, the
-    /// first of which has the index `first_spill`.
+    /// Opens the blocks and the `try_table`. `spills` gets the types of the locals for its parameters; `first_spill`
+    /// is the first of them.
     pub(crate) fn begin(
         context: &Context<'_>,
         table: &TryTable,
@@ -124,7 +123,7 @@ impl OpenTryTable {
                 Catch::All { label: target } => (target, wasm_encoder::Catch::All { label }),
                 Catch::AllRef { label: target } => (target, wasm_encoder::Catch::AllRef { label }),
             };
-            // The branch on the pad would drop a value too many, where the clause itself is invalid.
+            // If the clause is invalid, the branch on the pad would drop a value too many.
             let (given, taken) = (context.caught_values(&clause, offset)?, labels.arity(target));
             if taken.is_some_and(|taken| taken as usize != given) {
                 return Err(Error::malformed(offset, "a clause gives other values than its label takes"));
@@ -144,17 +143,17 @@ impl OpenTryTable {
         Ok(OpenTryTable { depth: labels.depth() + 1, targets, lacks_pad_types })
     }
 
-    /// How many pads there are.
+    /// Number of pads.
     pub(crate) fn pads(&self) -> u32 {
         self.targets.len() as u32
     }
 
-    /// Closes the pads behind the `end` of the `try_table`.
+    /// Closes the pads after the `end` of the `try_table`.
     pub(crate) fn end(self, probes: &Probes, site: ProbeSite, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
         let pads = self.pads();
         Instruction::Br(pads).encode(out);
         for (pad, target) in self.targets.into_iter().enumerate() {
-            // `$done` and the pads further out are still open.
+            // `$done` and the outer pads are still open.
             let open = pads - pad as u32;
             Instruction::End.encode(out);
             probes.unwind(site, out, hints);

@@ -1,5 +1,4 @@
-//! The types that a rewritten module needs beside its own. They go behind the module's recursive groups, which stay as
-//! they are.
+//! Types that are added to a module, after the module's own recursive groups.
 
 use crate::Error;
 use crate::module::info::ModuleInfo;
@@ -8,13 +7,13 @@ use wasm_encoder::Encode;
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasmparser::{FuncType, ValType};
 
-/// Types by signature: the module's plain ones and those that are added.
+/// Types by signature: the module's plain ones and the added ones.
 pub(crate) struct Types<'a> {
     own: HashMap<&'a FuncType, u32>,
     added: Vec<FuncType>,
-    /// Where each of those is among them.
+    /// Index of each added type among the added ones.
     places: HashMap<FuncType, u32>,
-    /// Index of the first that is added.
+    /// Index of the first added type.
     first: u32,
 }
 
@@ -29,7 +28,7 @@ impl<'a> Types<'a> {
         Types { own, added: Vec::new(), places: HashMap::new(), first: info.types.len() as u32 }
     }
 
-    /// The index of a plain function type, which is added where the module has none.
+    /// The index of a plain function type, which is added if the module has none.
     pub(crate) fn function(&mut self, params: &[ValType], results: &[ValType]) -> u32 {
         let signature = FuncType::new(params.iter().copied(), results.iter().copied());
         if let Some(&index) = self.own.get(&signature) {
@@ -43,7 +42,7 @@ impl<'a> Types<'a> {
         self.first + place
     }
 
-    /// The type of a block without parameters.
+    /// A block type without parameters.
     pub(crate) fn block(&mut self, results: &[ValType]) -> Result<wasm_encoder::BlockType, Error> {
         Ok(match results {
             [] => wasm_encoder::BlockType::Empty,
@@ -52,12 +51,12 @@ impl<'a> Types<'a> {
         })
     }
 
-    /// How many types are added.
+    /// Number of added types.
     pub(crate) fn added(&self) -> u32 {
         self.added.len() as u32
     }
 
-    /// The added types as they stand in a type section.
+    /// Encodes the added types for a type section.
     pub(crate) fn encode_added(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         for signature in &self.added {
             out.push(0x60);

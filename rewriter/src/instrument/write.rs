@@ -1,4 +1,4 @@
-//! [`Plan`] to bytes: the new module, section by section. What needs no change is copied as it stands.
+//! Writes the new module, section by section. Unchanged sections are copied.
 
 mod custom_sections;
 
@@ -24,10 +24,10 @@ use wasm_encoder::reencode::Reencode;
 use wasm_encoder::{Encode, Section as _, SectionId};
 use wasmparser::BinaryReader;
 
-/// How many bytes of bodies are rewritten at a time: enough for all cores, little beside the module.
+/// Bytes of bodies that are rewritten at a time: enough for all cores, little compared with the module.
 const BATCH: usize = 1 << 20;
 
-/// Bytes of a function in the symbol table, once packed, more or less.
+/// Approximate bytes of a function in the packed symbol table.
 const SYMBOL_SIZE: usize = 12;
 
 const CUSTOM: u8 = SectionId::Custom as u8;
@@ -43,7 +43,7 @@ const ELEMENT: u8 = SectionId::Element as u8;
 const CODE: u8 = SectionId::Code as u8;
 const DATA: u8 = SectionId::Data as u8;
 
-/// What the pass decided before any body is read.
+/// What the pass decided before it reads bodies.
 pub(crate) struct Writer<'a> {
     pub(crate) info: &'a ModuleInfo<'a>,
     pub(crate) reach: &'a HostReach,
@@ -51,27 +51,27 @@ pub(crate) struct Writer<'a> {
     pub(crate) symbols: &'a SymbolTable,
     pub(crate) needs: Needs,
     pub(crate) form: &'a dyn Form,
-    /// What it adds to the module.
+    /// The parts that are added.
     pub(crate) parts: &'a Parts,
     /// Whether debug information is kept.
     pub(crate) keeps_debug: bool,
-    /// Whether the symbol table says where code has come to.
+    /// Whether the symbol table contains the moves of code.
     pub(crate) tells_moves: bool,
-    /// The module's source map, and the address of the new one; without an address it is in the module.
+    /// The module's source map, and the URL of the new one; without a URL the new one goes into the module.
     pub(crate) source_map: Option<(&'a SourceMap, Option<&'a str>)>,
     pub(crate) clock: Clock,
     pub(crate) allocators: &'a Allocators,
 }
 
-/// A module, what its bodies turned out to need, and what was left out.
+/// The new module, and what the pass learned from its bodies.
 pub(crate) struct Output {
     pub(crate) wasm: Vec<u8>,
-    /// One for each function that the module defines.
+    /// One for each defined function.
     pub(crate) facts: Vec<BodyFacts>,
     pub(crate) met: Met,
-    /// Where the code has come to, if that is wanted.
+    /// The moves of code, if they are wanted.
     pub(crate) moves: Moves,
-    /// Where the content of the code section begins.
+    /// Start of the code section's content.
     pub(crate) code_start: usize,
     /// The source map of the new module, if it has one.
     pub(crate) source_map: Option<String>,
@@ -86,18 +86,17 @@ struct Sections<'a> {
     names: NameSection<'a>,
     producers_written: bool,
     hints: HintSection,
-    /// The sections of debug information, by name and data, which are written when all bodies are.
+    /// The sections of debug information, by name and data. They are written after all bodies.
     debug: Vec<(&'a str, &'a [u8])>,
     output: Output,
 }
 
-/// The name section, of which one is read by anybody: the others of a thousand would each get all names.
+/// The name section. Readers take only one; a thousand of them would each get all names.
 #[derive(Clone, Copy)]
 enum NameSection<'a> {
-    /// None was met.
+    /// None so far.
     Unseen,
-    /// It stands in front of the code, where nobody may look for it, and is written in the end: what labels and locals are
-    /// called depends on the bodies.
+    /// It came before the code. It is written at the end, since names of labels and locals depend on the bodies.
     Waits(&'a [u8]),
     Written,
 }
@@ -106,12 +105,12 @@ enum NameSection<'a> {
 #[derive(Clone, Copy)]
 enum HintSection {
     Unseen,
-    /// Its place in the new module, which it gets when the bodies are written.
+    /// Its offset in the new module. It is written after the bodies.
     Waits(usize),
     Done,
 }
 
-/// So many steps of a body are told to those who look for the places of samples. A body with more of them is a megabyte of code.
+/// The most steps of a body for the places of samples. A body with more is a megabyte of code.
 const MOST_STEPS: usize = 1 << 18;
 
 impl Writer<'_> {
@@ -164,7 +163,7 @@ impl<'a> Sections<'a> {
         let mut needed = self.needed().into_iter().peekable();
         for section in &info.sections {
             if section.id != CUSTOM {
-                // Whatever must stand before this section and isn't in the original.
+                // Sections that the original lacks and that come before this one.
                 while let Some(missing) = needed.next_if(|&id| order(id) < order(section.id)) {
                     self.changed(missing, &[], 0)?;
                 }
@@ -188,7 +187,7 @@ impl<'a> Sections<'a> {
         Ok(())
     }
 
-    /// Sections that the rewritten module has even if the original hasn't, in their order.
+    /// Sections that the rewritten module has in any case, in order.
     fn needed(&self) -> Vec<u8> {
         let Context { parts, places, .. } = &self.context;
         let needed = [
@@ -213,9 +212,9 @@ impl<'a> Sections<'a> {
         }
     }
 
-    /// Writes a section of the core specification; `offset` is where its content begins in the input.
+    /// Writes a section of the core specification; `offset` is the offset of its content in the input.
     fn changed(&mut self, id: u8, content: &[u8], offset: u64) -> Result<(), Error> {
-        // A section that the original hasn't is read as an empty one.
+        // A missing section is read as an empty one.
         let reader = || BinaryReader::new(if content.is_empty() { &[0] } else { content }, offset);
         let out = &mut self.output.wasm;
         let parts = self.writer.parts;
@@ -275,7 +274,7 @@ impl<'a> Sections<'a> {
             }
             START => {
                 let function = match parts.start(&context.places) {
-                    // Which calls the module's own.
+                    // It calls the module's own.
                     Some(start) => start,
                     None => context.function(reader().read_var_u32()?),
                 };
@@ -312,7 +311,7 @@ impl<'a> Sections<'a> {
         }
     }
 
-    /// The code section, a batch of bodies at a time, in parallel.
+    /// Writes the code section in batches of bodies, in parallel.
     fn code(&mut self) -> Result<(), Error> {
         let context = &self.context;
         let info = self.writer.info;
@@ -327,7 +326,7 @@ impl<'a> Sections<'a> {
             let mut first = 0;
             while first < info.bodies.len() {
                 let batch = batch(&info.bodies[first..]);
-                // Several pieces for each core, so that one with a huge body doesn't keep the others waiting.
+                // Several pieces for each core, so that one with a huge body doesn't delay the others.
                 let piece = batch.len().div_ceil(4 * rayon::current_num_threads()).max(1);
                 let pieces = batch
                     .par_chunks(piece)
@@ -359,7 +358,7 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// The first bodies, of [`BATCH`] bytes or a little more.
+/// The first bodies, of about [`BATCH`] bytes.
 fn batch(bodies: &[BodyPlace]) -> &[BodyPlace] {
     let mut bytes = 0;
     let end = bodies.iter().position(|body| {
@@ -369,12 +368,12 @@ fn batch(bodies: &[BodyPlace]) -> &[BodyPlace] {
     &bodies[..end.map_or(bodies.len(), |end| end + 1)]
 }
 
-/// The room that a body takes with its probe, more or less.
+/// Approximate bytes of a body with its probe.
 fn room(body: &BodyPlace) -> usize {
     (body.end - body.start) as usize + 32
 }
 
-/// Rewrites neighbouring bodies, the first of which is the `first`-th of the module.
+/// Rewrites successive bodies, the first of which is the module's `first`-th.
 fn rewrite_piece(
     context: &Context<'_>,
     first: usize,
@@ -391,7 +390,7 @@ fn rewrite_piece(
     Ok((out, facts, met))
 }
 
-/// Where a section stands among the others, which its id doesn't say.
+/// The order of sections, which differs from that of their ids.
 fn order(id: u8) -> u8 {
     const TAG: u8 = SectionId::Tag as u8;
     const DATA_COUNT: u8 = SectionId::DataCount as u8;

@@ -1,24 +1,26 @@
-//! The ways by which functions may cross the border of a module, other than by being imported and called by name. A function
-//! of the host's that has come in may stand in any table then, and be any reference.
+//! How functions may cross a module's boundary, other than by being imported and called by name.
+//!
+//! A host function that has entered may be in any table, and may be any reference.
 
-/// Which ways there are.
+/// The ways that a module has.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Boundary {
-    /// One may come in: as a value that the host gives, within an object, in a table or a global that the host sees too, with
-    /// an exception.
+    /// A host function may enter: as a value from the host, inside an object, through a table or global that the host
+    /// shares, or with an exception.
     pub(crate) lets_in: bool,
-    /// One of the module's may get out, in the same ways.
+    /// A function of the module may leave, in the same ways.
     pub(crate) lets_out: bool,
-    /// If so, one may come in as what the host gives to a function of the module's that isn't exported.
+    /// If so, a host function may enter as an argument of a function that isn't exported.
     pub(crate) references_take: bool,
 }
 
-/// What values of some types may bring with them.
+/// What values of some types may carry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Carried {
-    /// A function: they are one.
+    /// Functions: the values are functions.
     pub(crate) functions: bool,
-    /// An object that a function may be in. Whoever has it may put one there: objects go both ways.
+    /// Objects that may hold functions. The owner of an object may put one into it, so objects cross in both
+    /// directions.
     pub(crate) objects: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Where functions may cross the border of a module: what its imports, exports and segments say about that.
+//! Notes how functions may cross a module's boundary, from its imports, exports and segments.
 
 use crate::Error;
 use crate::module::boundary::Carried;
@@ -8,7 +8,7 @@ use kperf_abi::FuncIndex;
 use wasmparser::{AbstractHeapType, ConstExpr, FuncType, HeapType, RefType, TypeRef, ValType};
 
 impl ModuleInfo<'_> {
-    /// Something is imported.
+    /// Notes an import.
     pub(crate) fn note_import(&mut self, ty: &TypeRef) {
         match ty {
             TypeRef::Func(type_index) | TypeRef::FuncExact(type_index) => {
@@ -29,21 +29,21 @@ impl ModuleInfo<'_> {
         }
     }
 
-    /// A function is exported.
+    /// Notes an exported function.
     pub(crate) fn note_exported_function(&mut self, index: u32) {
         let (params, results) = self.carried_by(self.func_type(FuncIndex(index)));
         self.boundary.comes_in(params);
         self.boundary.goes_out(results);
     }
 
-    /// A table is exported.
+    /// Notes an exported table.
     pub(crate) fn note_exported_table(&mut self, index: u32) {
         if let Some(&carried) = self.tables.get(index as usize) {
             self.note_both(carried);
         }
     }
 
-    /// A global is exported.
+    /// Notes an exported global.
     pub(crate) fn note_exported_global(&mut self, index: u32) {
         if let Some(&(carried, mutable)) = self.carrying_globals.get(&index) {
             self.boundary.goes_out(carried);
@@ -53,14 +53,15 @@ impl ModuleInfo<'_> {
         }
     }
 
-    /// A tag is imported or exported: exceptions, and what a stack is suspended and resumed with, go both ways.
+    /// Notes an imported or exported tag. Exceptions cross in both directions, and so do the values with which a
+    /// stack is suspended and resumed.
     pub(crate) fn note_tag(&mut self, type_index: u32) {
         let (params, results) = self.carried_by(self.signature(type_index));
         self.note_both(params);
         self.note_both(results);
     }
 
-    /// The module refers to a function in a segment, or in what a table or a global begins with.
+    /// Notes a function that a segment, or the initial value of a table or global, refers to.
     pub(crate) fn note_reference(&mut self, index: u32) {
         if !self.is_there(index) {
             return;
@@ -83,7 +84,7 @@ impl ModuleInfo<'_> {
         Ok(())
     }
 
-    /// What values of a type bring with them.
+    /// What values of a type may carry.
     pub(crate) fn carried(&self, ty: ValType) -> Carried {
         let ValType::Ref(reference) = ty else { return Carried::default() };
         let functions = self.is_function(reference);
@@ -107,7 +108,7 @@ impl ModuleInfo<'_> {
     }
 }
 
-/// Whether references of this type may be structs or arrays, be it behind the host's own.
+/// Whether references of this type may be structs or arrays, even when the host wraps them.
 fn is_object(reference: RefType) -> bool {
     use AbstractHeapType::{Any, Array, Eq, Extern, Struct};
     match reference.heap_type() {

@@ -1,20 +1,20 @@
-//! Sets of functions, by their indices.
+//! Sets of function indices.
 
-/// A set of functions: a bit for each.
+/// A set of function indices: a bit for each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FunctionSet {
     words: Vec<u64>,
 }
 
 impl FunctionSet {
-    /// The set of these.
+    /// A set with these indices.
     pub(crate) fn of(indices: impl Iterator<Item = u32>) -> FunctionSet {
         let mut set = FunctionSet::default();
         indices.for_each(|index| _ = set.insert(index));
         set
     }
 
-    /// Answers whether it was not there before.
+    /// Returns whether the index is new.
     pub(crate) fn insert(&mut self, index: u32) -> bool {
         let (word, bit) = place(index);
         if word >= self.words.len() {
@@ -31,7 +31,7 @@ impl FunctionSet {
         self.words.get(word).is_some_and(|word| word & bit != 0)
     }
 
-    /// Whether some function is in both.
+    /// Whether the sets share a function.
     pub(crate) fn meets(&self, other: &FunctionSet) -> bool {
         self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
     }

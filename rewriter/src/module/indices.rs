@@ -1,5 +1,7 @@
-//! Memories and globals that aren't there. A recorder inside the module has the first index behind the module's own: what
-//! was invalid by that must not come to name it.
+//! Rejects indices of memories and globals that don't exist.
+//!
+//! A recorder inside the module gets the first index after the module's own, and must not make an invalid module
+//! valid.
 
 use crate::Error;
 use crate::module::info::ModuleInfo;
@@ -7,23 +9,23 @@ use crate::module::operators;
 use crate::module::operators::Named;
 use wasmparser::{DataKind, DataSectionReader};
 
-/// What is wrong where an index is not one of the module's.
+/// The errors for an index that doesn't exist.
 const MEMORY: &str = "a memory that isn't there";
 const GLOBAL: &str = "a global that isn't there";
 
-/// Refuses an index of a memory or a global that isn't there.
+/// Fails if a memory or a global doesn't exist.
 #[inline]
 pub(crate) fn check(info: &ModuleInfo<'_>, named: Named, offset: u64) -> Result<(), Error> {
     match named {
         Named::Memory(index) => check_memory(info, index, offset),
         Named::Global(index) => check_global(info, index, offset),
-        // Nothing is added to these, or they are looked at where they are written anew.
+        // The pass adds none of these, or checks them where it writes them.
         Named::Function(_) | Named::Type(_) | Named::Label(_) | Named::Local(_) => Ok(()),
         Named::Table(_) | Named::Tag(_) | Named::Data(_) | Named::Element(_) => Ok(()),
     }
 }
 
-/// Refuses data for a memory that isn't there, or at the place that a global says that isn't.
+/// Fails if data names a memory that doesn't exist, or its offset a global that doesn't.
 pub(crate) fn check_data(info: &ModuleInfo<'_>, section: DataSectionReader<'_>) -> Result<(), Error> {
     for data in section {
         let data = data?;

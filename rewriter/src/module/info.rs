@@ -1,4 +1,4 @@
-//! [`ModuleInfo`]: what the later passes need to know of a module.
+//! The facts about a module that later passes need.
 
 use crate::Error;
 use crate::module::boundary::{Boundary, Carried};
@@ -11,27 +11,27 @@ use wasmparser::{
     AbstractHeapType, BinaryReader, BlockType, FuncType, FunctionBody, HeapType, Operator, RefType, ValType,
 };
 
-/// A section as it stands in the input: its id and where its content lies.
+/// A section of the input: its id and the range of its content.
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
     pub(crate) id: u8,
     pub(crate) content: Range<usize>,
-    /// Of a custom section: its name.
+    /// The name of a custom section.
     pub(crate) custom_name: Option<String>,
 }
 
 /// One type of the type section.
 #[derive(Debug)]
 pub(crate) struct TypeInfo {
-    /// `None` for what is no function type.
+    /// `None` for a type that isn't a function type.
     pub(crate) signature: Option<FuncType>,
     /// Whether it is a plain type: alone in its group, final, without supertypes, not shared.
     pub(crate) plain: bool,
-    /// Whether only what is shared between threads may be named in such a function.
+    /// Whether it is shared between threads, so that it may only name shared types.
     pub(crate) shared: bool,
-    /// Whether it is a stack's.
+    /// Whether it is a continuation type.
     pub(crate) is_continuation: bool,
-    /// How many bytes a struct takes, or an element of an array .
+    /// Bytes that a struct takes, or an element of an array.
     pub(crate) object_size: Option<u64>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct ImportedFunc<'a> {
     pub(crate) type_index: u32,
 }
 
-/// Where a body lies in the module: no more than that is kept of each.
+/// The range of a body in the module; nothing more is kept of each.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BodyPlace {
     pub(crate) start: u32,
@@ -59,58 +59,59 @@ pub(crate) enum Proposal {
     ExceptionReferences,
 }
 
-/// What the later passes need to know of a module. Index spaces are in order: imports first.
+/// The facts about a module that later passes need. In each index space imports come first.
 #[derive(Debug, Default)]
 pub(crate) struct ModuleInfo<'a> {
     pub(crate) wasm: &'a [u8],
     pub(crate) sections: Vec<Section>,
     pub(crate) types: Vec<TypeInfo>,
-    /// Whether some struct or array has functions in it.
+    /// Whether some struct or array may hold functions.
     pub(crate) objects_hold_functions: bool,
-    /// How many imports of all kinds there are.
+    /// Number of imports of all kinds.
     pub(crate) imports: usize,
-    /// Those whose module is one of the probes'.
+    /// Imports from the modules that are reserved for probes.
     pub(crate) imports_like_ours: Vec<(&'a str, &'a str)>,
     pub(crate) imported_funcs: Vec<ImportedFunc<'a>>,
     /// Type index of each defined function.
     pub(crate) defined_types: Vec<u32>,
     pub(crate) bodies: Vec<BodyPlace>,
-    /// For each table what its elements may be.
+    /// For each table, what its elements may carry.
     pub(crate) tables: Vec<Carried>,
-    /// How many memories there are.
+    /// Number of memories.
     pub(crate) memories: u32,
     pub(crate) memory_types: Vec<wasmparser::MemoryType>,
-    /// Whether the first of them is imported or exported.
+    /// Whether the first memory is imported or exported.
     pub(crate) is_first_memory_linked: bool,
-    /// Those of them whose addresses have 64 bits.
+    /// Memories with 64-bit addresses.
     pub(crate) wide_memories: HashSet<u32>,
-    /// The tables whose indices have 64 bits.
+    /// Tables with 64-bit indices.
     pub(crate) wide_tables: HashSet<u32>,
-    /// How many globals there are.
+    /// Number of globals.
     pub(crate) globals: u32,
-    /// How many of them are imported.
+    /// Number of imported globals.
     pub(crate) imported_globals: u32,
-    /// Type of the first one.
+    /// The first global's type.
     pub(crate) first_global: Option<ValType>,
-    /// What is in those that may hold a function, and whether it may change.
+    /// For globals that may hold functions: what they carry, and whether they are mutable.
     pub(crate) carrying_globals: HashMap<u32, (Carried, bool)>,
     /// Type index of each tag.
     pub(crate) tags: Vec<u32>,
-    /// How many exports there are.
+    /// Number of exports.
     pub(crate) exports: usize,
-    /// Names of those that begin as those of a recorder inside the module do.
+    /// Exports with the prefix of a recorder inside the module.
     pub(crate) exports_like_ours: Vec<&'a str>,
-    /// The function that runs when the module is instantiated.
+    /// The start function.
     pub(crate) start: Option<u32>,
     /// First export name of each exported function.
     pub(crate) exported_funcs: HashMap<u32, &'a str>,
-    /// Functions that segments, tables and globals begin with. Bodies can refer to these and to exported ones only.
+    /// Functions in segments and in initial values of tables and globals. Bodies can refer only to these and to
+    /// exported functions.
     pub(crate) referenced: FunctionSet,
     pub(crate) boundary: Boundary,
 }
 
 impl<'a> ModuleInfo<'a> {
-    /// What a block takes from the stack, as far as its type is there.
+    /// The parameters of a block, if its type exists.
     pub(crate) fn block_params(&self, ty: BlockType) -> &[ValType] {
         match ty {
             BlockType::FuncType(index) => self.signature(index).map_or(&[], FuncType::params),
@@ -118,7 +119,7 @@ impl<'a> ModuleInfo<'a> {
         }
     }
 
-    /// How many values a block leaves on the stack.
+    /// Number of a block's results.
     pub(crate) fn block_results(&self, ty: BlockType) -> usize {
         match ty {
             BlockType::FuncType(index) => {
@@ -153,7 +154,7 @@ impl<'a> ModuleInfo<'a> {
         }
     }
 
-    /// How the module catches exceptions, by the first place that does. Only looked for where there are tags.
+    /// How the module catches exceptions, by the first body that does. Modules without tags catch none.
     pub(crate) fn first_catch(&self) -> Result<Option<Proposal>, Error> {
         if self.tags.is_empty() {
             return Ok(None);
@@ -181,7 +182,7 @@ impl<'a> ModuleInfo<'a> {
         FuncIndex((self.imported_funcs.len() + n) as u32)
     }
 
-    /// Where the content of the code section lies, if there is one.
+    /// The range of the code section's content, if there is one.
     pub(crate) fn code(&self) -> Option<Range<usize>> {
         const CODE: u8 = 10;
         Some(self.sections.iter().find(|section| section.id == CODE)?.content.clone())
@@ -190,7 +191,7 @@ impl<'a> ModuleInfo<'a> {
     /// The content of the custom section with this name, if there is one.
     pub(crate) fn custom_section(&self, name: &str) -> Option<(&'a [u8], usize)> {
         let section = self.sections.iter().find(|section| section.custom_name.as_deref() == Some(name))?;
-        // The content begins with the name: its length, then its bytes. Both were read before.
+        // The content begins with the name: its length, then its bytes. The parser has checked both.
         let content = &self.wasm[section.content.clone()];
         let reader =
             wasmparser::CustomSectionReader::new(BinaryReader::new(content, section.content.start as u64))
@@ -198,8 +199,8 @@ impl<'a> ModuleInfo<'a> {
         Some((reader.data(), reader.data_offset() as usize))
     }
 
-    /// Fails if this type isn't there. In the rewritten module it would be: the types of the probes stand right behind the
-    /// module's own, and an invalid module must not become a valid one.
+    /// Fails if a type doesn't exist. The pass adds types after the module's own, which must not make an invalid
+    /// module valid.
     pub(crate) fn check_type(&self, named: Option<u32>, offset: u64) -> Result<(), Error> {
         match named {
             Some(index) if index as usize >= self.types.len() => {
@@ -209,7 +210,7 @@ impl<'a> ModuleInfo<'a> {
         }
     }
 
-    /// Fails if an instruction names a type that isn't there and could take that of a probe.
+    /// Fails if an instruction names a type that doesn't exist.
     pub(crate) fn check_types_of(&self, operator: &Operator<'_>, offset: u64) -> Result<(), Error> {
         operators::each_named(operator, |named| match named {
             Named::Type(index) => self.check_type(Some(index), offset),
@@ -217,12 +218,12 @@ impl<'a> ModuleInfo<'a> {
         })
     }
 
-    /// Whether a function has this index.
+    /// Whether a function with this index exists.
     pub(crate) fn is_there(&self, function: u32) -> bool {
         (function as usize) < self.imported_funcs.len() + self.defined_types.len()
     }
 
-    /// Whether references of this type may be functions, or stacks that run some.
+    /// Whether references of this type may be functions, or continuations, which run functions.
     pub(crate) fn is_function(&self, reference: RefType) -> bool {
         match reference.heap_type() {
             HeapType::Abstract { ty, .. } => matches!(ty, AbstractHeapType::Func | AbstractHeapType::Cont),

@@ -1,42 +1,42 @@
-//! Where the code of a module has come to: from addresses in the original to addresses in the rewritten module. Both are
-//! counted from the beginning of the code section's content, as DWARF does.
+//! Maps code addresses of the original module to those of the rewritten one.
 //!
-//! The map never turns two addresses around, so ranges that were nested, or apart, stay so. What is put in front of an
-//! instruction belongs to the one before it, or to the beginning of the function.
+//! - Addresses count from the start of the code section's content, as in DWARF.
+//! - The map is monotonic, so nested ranges stay nested and disjoint ones disjoint.
+//! - Code before an instruction belongs to the instruction before it, or to the start of the function.
 
 use crate::module::info::BodyPlace;
 use kperf_abi::Move;
 
-/// Where the instructions of a body have come to, while it is written.
+/// The offsets at which the distance between the old and the new body changes, while the body is written.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
-    /// How many are kept. In a body with more of them nothing is known. 0: nobody wants to know.
+    /// The most steps that are kept. A body with more has no map. 0: no map is wanted.
     most: usize,
-    /// Offsets in the old and in the new body, where their distance changes.
+    /// Offsets in the old and in the new body.
     steps: Vec<(u32, u32)>,
-    /// Whether there are more.
+    /// Whether the body has more steps.
     has_more: bool,
 }
 
-/// A body that was written.
+/// A body that has been written.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MovedBody {
-    /// Where its size stands, where it begins, and where it ends, in the new code.
+    /// Where its size begins, where the body begins, and where it ends, in the new code.
     size: u32,
     start: u32,
     end: u32,
-    /// Whether the steps are known.
+    /// Whether its steps are complete.
     is_known: bool,
     steps: Box<[(u32, u32)]>,
 }
 
-/// The bodies of a module, in their order.
+/// The bodies of a module, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Moves {
     bodies: Vec<MovedBody>,
 }
 
-/// How far behind the code addresses are that may have been some.
+/// How far after the code an address may still be one of a removed function.
 const MOST_BEHIND: u64 = 1 << 28;
 
 impl Steps {
@@ -44,7 +44,7 @@ impl Steps {
         Steps { most, ..Steps::default() }
     }
 
-    /// The instruction at the offset `old` of the body will stand at `new`.
+    /// The instruction at offset `old` of the body comes to offset `new`.
     #[inline]
     pub(crate) fn pass(&mut self, old: usize, new: usize) {
         if self.most == 0 || self.has_more {
@@ -62,8 +62,8 @@ impl Steps {
         }
     }
 
-    /// The body, of `length` bytes, before whose instructions `in_front` bytes were put afterwards; `at` is where its size
-    /// begins, which takes `size` bytes.
+    /// The body, of `length` bytes, with `in_front` bytes added before its instructions. Its size begins at `at` and
+    /// takes `size` bytes.
     pub(crate) fn written(
         mut self,
         in_front: usize,
@@ -79,7 +79,7 @@ impl Steps {
 }
 
 impl Moves {
-    /// Adds bodies that were written into a buffer, which came to stand at this offset of the code.
+    /// Adds bodies from a buffer that was copied to this offset of the code.
     pub(crate) fn add(&mut self, bodies: Vec<MovedBody>, at: usize) {
         self.bodies.extend(bodies.into_iter().map(|mut body| {
             for place in [&mut body.size, &mut body.start, &mut body.end] {
@@ -89,9 +89,9 @@ impl Moves {
         }));
     }
 
-    /// Where an address has come to; `None` if it is none: linkers leave 0 or all ones where a function was removed. An end
-    /// is that of the body before. What is behind all code stays so: Binaryen leaves such addresses of functions that it
-    /// removed.
+    /// The new address; `None` if the address isn't one of code: linkers write 0 or all ones for removed functions.
+    /// An end address belongs to the body before it. Addresses after all code stay as they are: Binaryen leaves such
+    /// addresses of removed functions.
     pub(crate) fn address(&self, old: u64, code: u64, bodies: &[BodyPlace]) -> Option<u64> {
         let at = code.checked_add(old).filter(|_| old > 0)?;
         let n = bodies.partition_point(|body| u64::from(body.end) < at);
@@ -109,18 +109,17 @@ impl Moves {
         let behind = moved.steps.partition_point(|&(old, _)| old <= offset);
         let new = match behind.checked_sub(1).and_then(|last| moved.steps.get(last)) {
             Some(&(old, new)) => {
-                // An address within an instruction that is longer in the original.
+                // An address inside an instruction that is longer in the original.
                 let next = moved.steps.get(behind).map_or(u32::MAX, |next| next.1);
                 new.saturating_add(offset - old).min(next)
             }
-            // Its locals.
+            // An address of its locals.
             None => 0,
         };
         Some(u64::from(moved.start.saturating_add(new).min(moved.end)))
     }
 
-    /// Where the code of the n-th body has come to, in a module whose code begins at `start`; nothing if it isn't
-    /// known.
+    /// The moves of the n-th body, in a module whose code begins at `start`; empty if they are unknown.
     pub(crate) fn of(&self, n: usize, start: usize) -> Vec<Move> {
         let Some(body) = self.bodies.get(n).filter(|body| body.is_known) else { return Vec::new() };
         let first = (start as u32).saturating_add(body.start);
@@ -128,7 +127,7 @@ impl Moves {
         std::iter::once(Move { new: first, old: 0 }).chain(steps).collect()
     }
 
-    /// Where the body begins that has an address.
+    /// The start of the body that contains an address.
     pub(crate) fn body(&self, old: u64, code: u64, bodies: &[BodyPlace]) -> Option<u64> {
         let at = code.checked_add(old)?;
         let n = bodies.partition_point(|body| u64::from(body.end) <= at);

@@ -1,8 +1,8 @@
-//! The type indices that types name.
+//! The greatest type index that a type names.
 
 use wasmparser::{BlockType, CompositeInnerType, HeapType, RefType, StorageType, SubType, ValType};
 
-/// The greatest type that a type names.
+/// The greatest index that a type definition names.
 pub(crate) fn by_sub_type(ty: &SubType) -> Option<u32> {
     let by_storage = |storage: &StorageType| match storage {
         StorageType::I8 | StorageType::I16 => None,
@@ -20,7 +20,7 @@ pub(crate) fn by_sub_type(ty: &SubType) -> Option<u32> {
     }
 }
 
-/// The type that a type of values names, if it does.
+/// The index that a value type names, if any.
 pub(crate) fn by_val(ty: ValType) -> Option<u32> {
     match ty {
         ValType::Ref(reference) => by_ref(reference),
@@ -28,12 +28,12 @@ pub(crate) fn by_val(ty: ValType) -> Option<u32> {
     }
 }
 
-/// The type that a type of references names, if it does.
+/// The index that a reference type names, if any.
 pub(crate) fn by_ref(ty: RefType) -> Option<u32> {
     by_heap(ty.heap_type())
 }
 
-/// The type that a heap type names, if it does.
+/// The index that a heap type names, if any.
 pub(crate) fn by_heap(ty: HeapType) -> Option<u32> {
     match ty {
         HeapType::Abstract { .. } => None,
@@ -41,7 +41,7 @@ pub(crate) fn by_heap(ty: HeapType) -> Option<u32> {
     }
 }
 
-/// The type that a type of blocks names, if it does.
+/// The index that a block type names, if any.
 pub(crate) fn by_block(ty: BlockType) -> Option<u32> {
     match ty {
         BlockType::Empty => None,

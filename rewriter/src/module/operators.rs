@@ -1,15 +1,17 @@
-//! Every operator there is: which indices it carries, and what it does to calls and labels. The one place that knows; one that
-//! a new version of wasmparser brings fails to compile here, or is refused by its name.
+//! What each operator does, and which indices it has.
+//!
+//! - There is no `_`: an operator that a new version of wasmparser adds fails to compile until somebody decides.
+//! - This is the only file that knows operators one by one.
 
 use crate::Error;
 use crate::module::named_types::{by_block, by_heap, by_ref, by_val};
 use wasmparser::{Catch, Handle, MemArgTarget, Operator};
 
-/// An index that an operator carries.
+/// An index of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
     Function(u32),
-    /// Alone, or within a type of blocks, values or references.
+    /// Also the index inside a block, value or reference type.
     Type(u32),
     Label(u32),
     Local(u32),
@@ -24,47 +26,47 @@ pub(crate) enum Named {
 /// What an operator does, as far as probes are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Nothing. It carries no index, can't trap, and takes little time. (A load may trap, and may wait for memory longer than any probe takes.
-    /// What divides traps, or takes as long as a probe. Vectors are left out for brevity.)
+    /// Nothing: no index, no trap, little time. A load is not cheap, because it may trap or wait for memory longer
+    /// than a probe takes. A division may trap. Vector operators are left out for brevity.
     Cheap,
-    /// It reads or writes a variable, which is as cheap.
+    /// Reads or writes a variable, which is as cheap.
     Variable,
-    /// It makes a reference of a function that it names.
+    /// Makes a reference to a function.
     Refers,
-    /// Nothing. It may trap or throw, or take its time.
+    /// Nothing, but it may trap, throw or take long.
     Plain,
-    /// A label begins, whose end is behind it.
+    /// Begins a label; branches go to its end.
     Opens,
-    /// A label begins that branches come back to.
+    /// Begins a label; branches go to its start.
     Loops,
-    /// A label begins, and others get what is caught before it ends: the clauses of a `try_table`.
+    /// Begins a label, and other labels get the exceptions inside it: the clauses of a `try_table`.
     OpensTable,
-    /// The innermost label ends.
+    /// Ends the innermost label.
     Ends,
-    /// The innermost label ends, and what is caught in it goes to another.
+    /// Ends the innermost label, and another label gets the exceptions inside it.
     Delegates,
-    /// What was caught comes in here.
+    /// Caught exceptions arrive here.
     Catches,
-    /// It names labels.
+    /// Branches to labels.
     Branches,
     Returns,
-    /// It leaves the function for another one.
+    /// Leaves the function and calls another: a tail call.
     TailCalls,
-    /// It calls a function that it names.
+    /// Calls a function by index.
     Calls,
-    /// It calls what a table or a reference has.
+    /// Calls through a table or a reference.
     CallsReference,
-    /// It waits for another thread.
+    /// Waits for another thread.
     Waits,
-    /// It suspends its stack.
+    /// Suspends its stack.
     Switches,
-    /// It runs another stack, with labels for what comes from there.
+    /// Runs another stack, with labels for suspensions.
     Resumes,
-    /// Nobody knows what.
+    /// Unknown to the rewriter.
     Unknown,
 }
 
-/// Tells of one field, by its name. A name that isn't here doesn't compile.
+/// Handles one field, by its name. An unknown name doesn't compile.
 macro_rules! name_field {
     ($each:ident, function_index, $v:ident) => {
         $each(Named::Function(*$v))?
@@ -212,7 +214,7 @@ macro_rules! name_field {
     };
 }
 
-/// The field, if it is the one label of an operator.
+/// The field, if it is the operator's only label.
 macro_rules! label_field {
     ($found:ident, relative_depth, $v:ident) => {
         $found = Some($v)
@@ -244,7 +246,7 @@ macro_rules! global_field {
 
 macro_rules! define {
     ($( @$proposal:ident $op:ident $({ $($arg:ident: $argty:ty),* })? => $visit:ident ($($ann:tt)*) )*) => {
-        /// An operator without its fields. Unlike wasmparser's own these can be matched one and all.
+        /// An operator without its fields. Unlike wasmparser's operators, these can be matched exhaustively.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         enum Opcode { $($op),* }
 
@@ -256,7 +258,7 @@ macro_rules! define {
             }
         }
 
-        /// Tells of each index that an operator carries.
+        /// Calls a function with each index of an operator.
         #[inline]
         pub(crate) fn each_named(
             operator: &Operator<'_>,
@@ -269,7 +271,7 @@ macro_rules! define {
             Ok(())
         }
 
-        /// The function that an operator names, if it does.
+        /// The function index of an operator, if any.
         #[inline]
         pub(crate) fn function(operator: &Operator<'_>) -> Option<u32> {
             let mut found = None;
@@ -280,7 +282,7 @@ macro_rules! define {
             found
         }
 
-        /// The global that an operator names, if it names one.
+        /// The global index of an operator, if any.
         pub(crate) fn global(operator: &Operator<'_>) -> Option<u32> {
             let mut found = None;
             match operator {
@@ -290,7 +292,7 @@ macro_rules! define {
             found
         }
 
-        /// The label that an operator names, if it is one alone.
+        /// The label of an operator with exactly one.
         pub(crate) fn label_mut<'a>(operator: &'a mut Operator<'_>) -> Option<&'a mut u32> {
             let mut found = None;
             match operator {
@@ -321,7 +323,7 @@ pub(crate) fn effect(operator: &Operator<'_>) -> Effect {
     opcode(operator).map_or(Effect::Unknown, effect_of)
 }
 
-/// Fails if nobody knows what it does.
+/// Fails if the operator's effect is unknown.
 #[cold]
 pub(crate) fn unknown(operator: &Operator<'_>, offset: u64) -> Error {
     Error::malformed(offset, format!("an instruction that is not known here: {operator:?}"))
@@ -331,7 +333,7 @@ pub(crate) fn unknown(operator: &Operator<'_>, offset: u64) -> Error {
 #[rustfmt::skip]
 fn effect_of(opcode: Opcode) -> Effect {
     use Opcode::*;
-    // No `_`: an operator that is new must be told what it does.
+    // No `_`: a new operator needs a decision.
     match opcode {
         Block | If | Try => Effect::Opens,
         Loop => Effect::Loops,
@@ -350,7 +352,7 @@ fn effect_of(opcode: Opcode) -> Effect {
         MemoryAtomicWait32 | MemoryAtomicWait64 => Effect::Waits,
         Suspend | Switch => Effect::Switches,
         Resume | ResumeThrow | ResumeThrowRef => Effect::Resumes,
-        // What may trap, wait for memory, allocate, throw, or compute for long.
+        // Operators that may trap, wait for memory, allocate, throw, or compute for long.
         Unreachable | I32Load | I64Load | F32Load | F64Load | I32Load8S | I32Load8U | I32Load16S |
         I32Load16U | I64Load8S | I64Load8U | I64Load16S | I64Load16U | I64Load32S | I64Load32U |
         I32Store | I64Store | F32Store | F64Store | I32Store8 | I32Store16 | I64Store8 | I64Store16

@@ -1,5 +1,4 @@
-//! Bytes to [`ModuleInfo`]: what the later passes need to know of a module, section by section. Bodies are only found,
-//! not read.
+//! Parses the sections of a module into [`ModuleInfo`]. Bodies are located, not read.
 
 use crate::module::info::{BodyPlace, ImportedFunc, ModuleInfo, Section, TypeInfo};
 use crate::module::named_types::{by_ref, by_sub_type, by_val};
@@ -82,7 +81,7 @@ impl<'a> ModuleInfo<'a> {
             }
             Payload::ElementSection(elements) => self.elements(elements),
             Payload::CodeSectionStart { count, size, .. } => {
-                // Each takes two bytes at least, whatever the count says.
+                // Each body takes at least two bytes, whatever the count says.
                 self.bodies.reserve_exact(count.min(size / 2) as usize);
                 Ok(())
             }
@@ -263,7 +262,7 @@ impl<'a> ModuleInfo<'a> {
     }
 }
 
-/// The reference that a field is, if it is one.
+/// The reference type of a field, if it is a reference.
 fn reference_in(field: StorageType) -> Option<RefType> {
     match field {
         StorageType::Val(ValType::Ref(reference)) => Some(reference),
@@ -271,13 +270,13 @@ fn reference_in(field: StorageType) -> Option<RefType> {
     }
 }
 
-/// For how many items of a section room is made. Each takes a byte at least, whatever the count says.
+/// Capacity for the items of a section. Each takes at least a byte, whatever the count says.
 fn room<T>(section: &wasmparser::SectionLimited<'_, T>) -> usize {
     section.range().end.saturating_sub(section.range().start).min(section.count().into()) as usize
 }
 
-/// How many bytes the fields of a struct take, or an element of an array; `None` for other types. References count as four
-/// bytes, as most engines store them.
+/// Bytes of a struct's fields, or of an element of an array; `None` for other types. References count as four bytes,
+/// as in most engines.
 fn object_size(ty: &CompositeInnerType) -> Option<u64> {
     let size = |ty: &StorageType| match ty {
         StorageType::I8 => 1,

@@ -1,4 +1,4 @@
-//! Which functions of a module are its allocators', by name, by export or as told, and what their parameters mean.
+//! Finds the allocator functions of a module, by name, by export or from the options.
 
 mod role;
 
@@ -16,7 +16,7 @@ use role::{NEW_COLLECTED, RENEW_COLLECTED, ROLES, role_of};
 pub(crate) use role::{New, Role, Size};
 
 impl Role {
-    /// Whether a function of this type can have this role. `wide`: addresses have 64 bits.
+    /// Whether a function of this type can have this role.
     fn fits(&self, info: &ModuleInfo<'_>, signature: &FuncType) -> bool {
         let wide = is_wide(info);
         let address = if wide { ValType::I64 } else { ValType::I32 };
@@ -54,7 +54,7 @@ pub struct AllocatorOptions {
 }
 
 impl AllocatorOptions {
-    /// Looks at what can be told without a module.
+    /// Checks what doesn't depend on a module.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl AllocatorOptions {
     }
 }
 
-/// The role that the user has named for a function.
+/// The role with this name, for a function that the options name.
 fn named(role_name: &str, wanted: &str) -> Result<&'static Role, Error> {
     let role = ROLES.into_iter().find(|role| role.name == role_name);
     role.ok_or_else(|| {
@@ -79,20 +79,20 @@ pub(crate) fn is_wide(info: &ModuleInfo<'_>) -> bool {
     info.wide_memories.contains(&0)
 }
 
-/// The allocator of a module.
+/// The allocator functions of a module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Allocators {
     by_index: BTreeMap<u32, &'static Role>,
-    /// What the symbol table says.
+    /// What the symbol table says about them.
     pub(crate) told: Allocations,
 }
 
 impl Allocators {
-    /// Finds them.
+    /// Finds the allocator functions.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::BadAllocator`] if one that was told isn't there, or doesn't fit.
+    /// [`ErrorKind::BadAllocator`] if a function from the options doesn't exist or has the wrong type.
     pub(crate) fn find(
         info: &ModuleInfo<'_>,
         names: &FuncNames<'_>,
@@ -156,8 +156,8 @@ impl Allocators {
         Ok(found)
     }
 
-    /// Of AssemblyScript's functions what is told of blocks that are freed: the function that frees, if it is there and not only for
-    /// the host; else what every block goes through.
+    /// Keeps one of AssemblyScript's functions for freed blocks: the function that frees, if it exists and is not
+    /// only for the host; else the function that all blocks pass.
     fn choose_what_frees(&mut self, info: &ModuleInfo<'_>) {
         let is_shared = info.memory_types.first().is_some_and(|memory| memory.shared);
         let has_free = self.by_index.iter().any(|(index, role)| {
@@ -181,13 +181,13 @@ impl Allocators {
         });
     }
 
-    /// What a function does, if it is one of them.
+    /// The role of a function, if it has one.
     pub(crate) fn get(&self, index: FuncIndex) -> Option<&'static Role> {
         self.by_index.get(&index.0).copied()
     }
 }
 
-/// Why the user's name for a function of an allocator names none in a module.
+/// Why a name from the options is no allocator function of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unfit {
     Missing,
@@ -205,7 +205,7 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// The function that the user means.
+/// The function with a name from the options.
 fn told(
     info: &ModuleInfo<'_>,
     names: &FuncNames<'_>,

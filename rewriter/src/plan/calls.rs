@@ -1,8 +1,7 @@
-//! Which calls each function makes, and of what: where the callers in a trace may have called from.
+//! Finds the calls of each function, and what each call may reach.
 //!
-//! A trace says who was called within whom, as far as they have probes. Between the two there may be functions without one. So
-//! a call of such a function may be the call of anything, and so may one that a function of the host's gets to see, or one of a
-//! function that leaves its place to another by a tail call.
+//! A trace has callers and callees with probes only. Between them may be functions without probes. So a call may
+//! reach any function if its callee has no probe, is visible to the host, or ends in a tail call.
 
 use crate::module::functions::FunctionSet;
 use crate::module::info::{BodyPlace, ModuleInfo};
@@ -18,26 +17,26 @@ pub(crate) struct Calls {
     /// The functions that have a probe.
     probed: FunctionSet,
     bodies: Vec<BodyCalls>,
-    /// By the index of a type; `None` for what is no function type.
+    /// By type index; `None` for types that aren't function types.
     classes: Vec<Option<u32>>,
-    /// By the index of a function.
+    /// By function index.
     class_of: Vec<Option<u32>>,
-    /// The functions by whose call anything may be called.
+    /// Functions through which a call may reach any function.
     through: FunctionSet,
-    /// The classes with such a function.
+    /// Classes with such a function.
     through_classes: HashSet<u32>,
-    /// Whether a reference may be a function of the host's that calls back.
+    /// Whether a reference may be a host function that calls back.
     through_references: bool,
 }
 
-/// What a body calls.
+/// The calls of a body.
 #[derive(Clone, Debug, Default)]
 struct BodyCalls {
-    /// Offsets in the body. None if there are more than [`MOST_CALLS`]: nobody knows then where it called from.
+    /// Offsets in the body. Empty if there are more than [`MOST_CALLS`], so call sites in it are unknown.
     calls: Box<[(u32, Callee)]>,
-    /// Whether there is any.
+    /// Whether it has any call.
     has_calls: bool,
-    /// Whether it ends in another function.
+    /// Whether it has a tail call.
     has_tail_call: bool,
 }
 
@@ -47,14 +46,14 @@ const MOST_CALLS: usize = 1 << 18;
 #[derive(Clone, Copy, Debug)]
 enum Callee {
     Function(u32),
-    /// Of a type.
+    /// Of a known type.
     Reference(u32),
-    /// Of a type that nobody knows.
+    /// Of an unknown type.
     AnyReference,
 }
 
 impl Calls {
-    /// Looks through all bodies. A body that can't be read has no calls from there on: the module is no good.
+    /// Reads all bodies. In an invalid body the calls after the invalid instruction are missing.
     pub(crate) fn find(info: &ModuleInfo<'_>, reach: &HostReach, probed: FunctionSet) -> Calls {
         let imports = info.imported_funcs.len();
         let bodies = info.bodies.par_iter().enumerate();
@@ -94,12 +93,12 @@ impl Calls {
         calls
     }
 
-    /// The class of a function's type, if it may be called through a table or a reference.
+    /// The class of a function's type, if the function can be called through a table or a reference.
     pub(crate) fn class_of(&self, index: FuncIndex) -> Option<u32> {
         self.class_of.get(index.0 as usize).copied().flatten()
     }
 
-    /// The calls that the n-th defined function makes of functions with probes, or on the way to such.
+    /// The call sites of the n-th defined function that reach functions with probes.
     pub(crate) fn of(&self, n: usize) -> Vec<CallSite> {
         let mut sites = Vec::new();
         for &(offset, callee) in self.bodies.get(n).map_or(&[][..], |body| &body.calls) {
@@ -126,7 +125,7 @@ impl Calls {
 }
 
 impl BodyCalls {
-    /// Of a function without a probe it matters only whether there is a call.
+    /// For a function without a probe, only whether there is a call matters.
     fn find(info: &ModuleInfo<'_>, place: BodyPlace, is_probed: bool) -> BodyCalls {
         let mut found = BodyCalls::default();
         let mut calls = Vec::new();
@@ -146,7 +145,7 @@ impl BodyCalls {
                     }
                     _ => Callee::AnyReference,
                 }),
-                // What another stack runs is below whoever resumes it.
+                // Functions of a resumed stack are callees of the one that resumes it.
                 Effect::Resumes | Effect::Switches => Some(Callee::AnyReference),
                 _ => None,
             };
@@ -163,8 +162,8 @@ impl BodyCalls {
     }
 }
 
-/// Which types a call through a reference can't tell apart: those that are written alike. Where types have subtypes, those with
-/// as many parameters and results.
+/// Classes of types that a call through a reference can't distinguish: equal signatures. With subtypes, signatures
+/// with as many parameters and results.
 fn classes<'a>(info: &'a ModuleInfo<'_>) -> Vec<Option<u32>> {
     let functions = || info.types.iter().filter(|ty| ty.signature.is_some());
     let are_plain = functions().all(|ty| ty.plain);

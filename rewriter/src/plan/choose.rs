@@ -1,4 +1,4 @@
-//! [`ModuleInfo`] to [`Plan`]: which functions get probes, under which ids, and why the others don't.
+//! Chooses the functions that get probes, and their ids.
 
 use crate::demangle::demangle;
 use crate::module::info::ModuleInfo;
@@ -13,10 +13,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use wasmparser::FunctionBody;
 
-/// What happens to each function of a module, in the order of their indices: imports first.
+/// What happens to each function of a module, by index: imports first.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// One entry a function.
+    /// One entry for each function.
     pub functions: Vec<PlannedFunc>,
 }
 
@@ -25,29 +25,29 @@ pub struct Plan {
 pub struct PlannedFunc {
     /// Its index in the original module.
     pub index: FuncIndex,
-    /// The name as the module has it.
+    /// The name in the module.
     pub name: Arc<str>,
-    /// The name as the source has it, where that differs.
+    /// The name in the source, if it differs.
     pub demangled: Option<Arc<str>>,
-    /// Whether the name was made up.
+    /// Whether the name is generated.
     pub unnamed: bool,
-    /// Whether it is a function of the host.
+    /// Whether it is imported.
     pub imported: bool,
     /// Whether the module exports it.
     pub exported: bool,
-    /// What happens to it.
+    /// Whether it gets a probe, and why not.
     pub decision: Decision,
-    /// Whether its probe counts its calls, and nothing else.
+    /// Whether its probe only counts its calls.
     pub counted: bool,
 }
 
 impl PlannedFunc {
-    /// The name for people.
+    /// The name to show.
     pub fn display_name(&self) -> &str {
         self.demangled.as_deref().unwrap_or(&self.name)
     }
 
-    /// The id, if it gets a probe.
+    /// The id, if the function gets a probe.
     pub fn probe(&self) -> Option<FuncId> {
         match self.decision {
             Decision::Probe(id) => Some(id),
@@ -59,24 +59,24 @@ impl PlannedFunc {
 /// Whether a function gets a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It does, and calls `enter` with this id. Ids are dense in the order of the indices.
+    /// It does, and calls `enter` with this id. Ids are dense, in the order of the indices.
     Probe(FuncId),
     /// It doesn't.
     Skip(SkipReason),
 }
 
 impl Plan {
-    /// The functions that get probes, in the order of their ids.
+    /// The functions with probes, by id.
     pub fn probed(&self) -> impl Iterator<Item = (FuncId, &PlannedFunc)> {
         self.functions.iter().filter_map(|function| Some((function.probe()?, function)))
     }
 
-    /// How many of those that get probes are counted only.
+    /// Number of functions whose calls are only counted.
     pub fn counted(&self) -> usize {
         self.functions.iter().filter(|function| function.counted).count()
     }
 
-    /// How many functions get no probe, by reason, in the order of the reasons.
+    /// Numbers of functions without probes, by reason.
     pub fn skipped(&self) -> Vec<(SkipReason, usize)> {
         let mut counts = std::collections::BTreeMap::new();
         for function in &self.functions {
@@ -87,7 +87,8 @@ impl Plan {
         counts.into_iter().collect()
     }
 
-    /// Chooses. `refused` are functions that were found not to bear a probe. Those of allocators get one whatever is chosen.
+    /// Makes the plan. `refused`: functions that turned out to have no room for a probe. Allocator functions get a
+    /// probe whatever is chosen.
     pub(crate) fn make(
         info: &ModuleInfo<'_>,
         names: &FuncNames<'_>,
@@ -97,7 +98,7 @@ impl Plan {
         allocators: &Allocators,
     ) -> Result<Plan, Error> {
         let count = info.imported_funcs.len() + info.bodies.len();
-        // First a list of results: its room is what is needed, and the functions stay in it.
+        // A list of results first, so that its buffer is reused for the functions.
         let functions: Vec<_> = (0..count)
             .into_par_iter()
             .map(|n| describe(info, names, options, surroundings, refused, allocators, FuncIndex(n as u32)))
@@ -116,7 +117,7 @@ impl Plan {
             }
         }
         if surroundings.is_some() {
-            // What the filters leave is decided over all of it.
+            // The caller checks the filter over all modules of the component.
             return Ok(Plan { functions });
         }
         let display_names = functions.iter().map(PlannedFunc::display_name);
@@ -197,7 +198,7 @@ fn skip_reason(
     }
     if options.min_instructions > 0 && !function.imported {
         let mut operators = body_of(info, function.index).get_operators_reader()?;
-        // The `end` of the body is none that anybody would count.
+        // The body's final `end` is not counted as an instruction.
         let mut instructions = 0;
         while !operators.is_end_then_eof() {
             operators.read()?;

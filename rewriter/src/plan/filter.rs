@@ -2,8 +2,8 @@ use crate::{Error, ErrorKind};
 use globset::GlobBuilder;
 use regex::Regex;
 
-/// A pattern for function names: a glob that must match the whole name (`life::*`, where `*` stands for anything), or
-/// a regular expression between slashes that may match anywhere (`/^life::/`).
+/// A pattern for function names: a glob that matches the whole name (`life::*`, where `*` matches any text), or a
+/// regular expression between slashes that matches anywhere (`/^life::/`).
 #[derive(Clone, Debug)]
 pub struct Pattern {
     text: String,
@@ -11,7 +11,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Reads a pattern. Fails on an unbalanced bracket and the like.
+    /// Parses a pattern. Fails on an invalid glob or regular expression.
     pub fn parse(text: &str) -> Result<Pattern, Error> {
         match text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
             Some(regex) => Pattern::new(text, regex),
@@ -19,22 +19,23 @@ impl Pattern {
         }
     }
 
-    /// A glob, whatever it begins with. Fails on an unbalanced bracket and the like.
+    /// A glob, whatever its first character. Fails on an invalid one.
     pub fn glob(text: &str) -> Result<Pattern, Error> {
         let glob = GlobBuilder::new(text)
             .backslash_escape(true)
             .build()
             .map_err(|error| bad(text, error.kind().to_string()))?;
-        // The glob's regex is for bytes, with `(?-u)` in front; names are UTF-8, so the same without it is meant.
+        // The glob's regex is for bytes, with the prefix `(?-u)`. Names are UTF-8, where the same regex without it
+        // matches.
         Pattern::new(text, &glob.regex().replacen("(?-u)", "(?s)", 1))
     }
 
-    /// A regular expression that may match anywhere. Fails where it is none.
+    /// A regular expression that matches anywhere. Fails on an invalid one.
     pub fn regex(text: &str) -> Result<Pattern, Error> {
         Pattern::new(text, text)
     }
 
-    /// A text that a name must have in it.
+    /// A text that names contain.
     pub fn text(text: &str) -> Result<Pattern, Error> {
         Pattern::new(text, &regex::escape(text))
     }
@@ -44,12 +45,13 @@ impl Pattern {
         Ok(Pattern { text: text.to_owned(), regex })
     }
 
-    /// Whether the name is one of those meant. A name that is the pattern's very text is, though it has brackets in it (`func[8]`).
+    /// Whether the pattern matches a name. A name equal to the pattern's text matches, even with brackets
+    /// (`func[8]`).
     pub fn matches(&self, name: &str) -> bool {
         name == self.text || self.regex.is_match(name)
     }
 
-    /// For a pattern that matches nothing: one that would, because a name contains what was asked for.
+    /// For a pattern that matches no name: one that would, if a name contains the pattern's text.
     pub fn hint<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> Option<String> {
         let asked = self.text.trim_matches(['*', '/']);
         let is_plain = !asked.contains(['[', ']', '{', '}', '?', '*', '\\']);
@@ -57,7 +59,7 @@ impl Pattern {
         (!asked.is_empty() && names.any(|name| name.contains(asked))).then(would)
     }
 
-    /// The pattern as it was written.
+    /// The pattern's text.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -67,23 +69,23 @@ fn bad(pattern: &str, message: String) -> Error {
     ErrorKind::BadPattern { pattern: pattern.to_owned(), message }.into()
 }
 
-/// Which functions: those that `only` has (all, when it is empty), without those that `skip` has.
+/// Names that match `only` (all names, if it is empty) and not `skip`.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Patterns of which one must match, unless there are none.
+    /// At least one of these must match, unless there are none.
     pub only: Vec<Pattern>,
-    /// Patterns of which none may match.
+    /// None of these may match.
     pub skip: Vec<Pattern>,
 }
 
 impl Filter {
-    /// Whether a function of this (demangled) name is meant.
+    /// Whether a function with this demangled name passes.
     pub fn matches(&self, name: &str) -> bool {
         (self.only.is_empty() || self.only.iter().any(|pattern| pattern.matches(name)))
             && !self.skip.iter().any(|pattern| pattern.matches(name))
     }
 
-    /// Whether it lets everything through.
+    /// Whether all names pass.
     pub fn is_empty(&self) -> bool {
         self.only.is_empty() && self.skip.is_empty()
     }

@@ -1,24 +1,24 @@
-//! Where a body makes memory grow, or makes objects that the engine collects.
+//! Finds the operators that grow a memory or create garbage-collected objects.
 
 use crate::module::info::ModuleInfo;
 use crate::{Error, ErrorKind};
 use kperf_abi::FuncIndex;
 use wasmparser::{FunctionBody, Operator};
 
-/// What is put in front of an operator.
+/// Code before an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Put {
-    /// The number on the stack is kept: pages by which a memory is to grow, or an array's length.
+    /// Keeps the number on the stack: pages by which a memory grows, or an array's length.
     Keep { wide: bool },
-    /// The memory was to grow by that many; the result is on the stack.
+    /// Records that a memory was to grow by the kept number; its result is on the stack.
     Grew { memory: u32, wide: bool },
-    /// An object of so many bytes was made.
+    /// Records an object of so many bytes.
     Created(u64),
-    /// An array was made, with elements of so many bytes each.
+    /// Records an array with elements of so many bytes each.
     CreatedArray(u64),
 }
 
-/// With the offsets of the operators that they stand in front of, in their order.
+/// Code by the offset of the operator after it, in order.
 pub(crate) type Growth = Vec<(u64, Put)>;
 
 /// Finds them.
@@ -37,7 +37,7 @@ pub(crate) fn find(
         let size = |ty: u32| info.types.get(ty as usize).and_then(|ty| ty.object_size).unwrap_or(0);
         match operator {
             Operator::MemoryGrow { mem } => {
-                // Pages of another size would be counted as 64 KiB.
+                // Pages of another size would count as 64 KiB.
                 if info.memory_types.get(mem as usize).is_some_and(|memory| memory.page_size_log2.is_some()) {
                     continue;
                 }

@@ -1,16 +1,16 @@
-//! Functions that call nothing, don't loop and can't trap, and that take less time than a probe. They can be counted only, and are
-//! recorded at their end.
+//! Finds functions that call nothing, don't loop, can't trap and take less time than a probe. Their calls can be
+//! counted by one event.
 
 use crate::Error;
 use crate::module::operators;
 use crate::module::operators::Effect;
 use wasmparser::{FunctionBody, Operator};
 
-/// As many instructions as the two halves of a probe have.
+/// Number of instructions in both halves of a probe.
 const MOST: u32 = 40;
 
-/// Whether a body has few instructions, all of them cheap, and none of them calls, loops, traps or takes part in an
-/// exception. (A load may trap, and may wait for memory longer than any probe takes.)
+/// Whether a body has few instructions, all cheap: none calls, loops, traps or throws. A load is not cheap: it may
+/// trap, or wait for memory longer than a probe takes.
 pub(crate) fn is_trapless(body: &FunctionBody<'_>) -> Result<bool, Error> {
     let mut operators = body.get_operators_reader()?;
     let mut instructions = 0;

@@ -1,17 +1,18 @@
-//! Where a call may reach a function of the host that calls back into the guest, catches what goes wrong there, and
-//! returns as if nothing had happened: the frames it left open must be closed by the caller. Emscripten's `invoke_*` do
-//! so, and JavaScript functions may sit in tables (`addFunction`). A module that no host function can get into doesn't
-//! pay for it.
+//! Finds calls that may reach a host function.
 //!
-//! A call may reach one if it
+//! A host function may call back into the guest, catch a failure there and return normally. The frames that this
+//! leaves open must be closed by its caller. Emscripten's `invoke_*` do so, and JavaScript functions may be in tables
+//! (`addFunction`). A module that no host function can enter pays nothing.
+//!
+//! A call may reach a host function if it
 //!
 //! - calls an import;
-//! - calls through a table or a reference, and a function of the host's may be there: an import that the module refers to
-//!   itself, or one that has come in with a value from outside (see [`crate::module::boundary`]);
-//! - calls a function of the module's that ends in one of these by a tail call.
+//! - calls through a table or a reference, where a host function may be: an import that the module refers to, or a
+//!   function that entered as a value (see [`crate::module::boundary`]);
+//! - calls a function of the module that ends in such a call by a tail call.
 //!
-//! Three things are taken for granted: engine builtins (`wasm:*`) are instructions in all but name; a function that has become
-//! a part of an engine's object (a bound function, a wrapped one) is called as a host function; and what [`Host`] says.
+//! Three assumptions: engine builtins (`wasm:*`) never call back; a function that became part of an engine's object
+//! (a bound or wrapped function) is called as a host function; and what [`Host`] says.
 
 use crate::Pattern;
 use crate::module::boundary::Boundary;
@@ -21,14 +22,14 @@ use crate::module::operators::{self, Effect};
 use std::collections::HashMap;
 use wasmparser::Operator;
 
-/// What is known of the host that a module will run in. The default takes nothing for granted.
+/// What is known about the host of a module. The default assumes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Host {
-    /// Import modules whose functions never call back into the guest, or never catch what fails there. Calls of them need no
-    /// `unwind`.
+    /// Import modules whose functions never call back into the guest, or never catch its failures. Calls of them need
+    /// no `unwind`.
     pub harmless: Vec<Pattern>,
-    /// The host passes its functions to the module only as imports. It never puts one into an exported table or global, and never
-    /// passes one as a value, alone or within an object.
+    /// The host passes functions to the module only as imports: never through an exported table or global, never as a
+    /// value or inside an object.
     pub closed: bool,
 }
 
@@ -43,22 +44,22 @@ impl Host {
     }
 }
 
-/// A tail call. What it ends in is as if it was called by the caller's caller.
+/// A tail call. It counts as a call by the caller's caller.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TailCall {
     pub(crate) caller: u32,
-    /// `None` for one through a table or a reference.
+    /// `None` for a call through a table or a reference.
     pub(crate) callee: Option<u32>,
 }
 
-/// Which calls may run host functions.
+/// Calls that may reach host functions.
 pub(crate) struct HostReach {
     functions: FunctionSet,
     references: bool,
 }
 
 impl HostReach {
-    /// What can be told without the bodies: all but tail calls.
+    /// What follows without the bodies: all but tail calls.
     pub(crate) fn find(info: &ModuleInfo<'_>, host: &Host) -> HostReach {
         let mut functions = FunctionSet::default();
         for (index, import) in info.imported_funcs.iter().enumerate() {
@@ -73,7 +74,7 @@ impl HostReach {
         HostReach { functions, references }
     }
 
-    /// Adds what tail calls lead to. Answers whether anything is new.
+    /// Adds the callers of tail calls. Returns whether there are new ones.
     pub(crate) fn follow(&mut self, info: &ModuleInfo<'_>, tails: &[TailCall]) -> bool {
         let mut callers: HashMap<Option<u32>, Vec<u32>> = HashMap::new();
         for tail in tails {
@@ -102,19 +103,19 @@ impl HostReach {
         grown
     }
 
-    /// Whether calling this function may leave frames open.
+    /// Whether a call of this function may leave frames open.
     #[inline]
     pub(crate) fn function(&self, index: u32) -> bool {
         self.functions.contains(index)
     }
 
-    /// Whether a call through a table or a reference may.
+    /// Whether a call through a table or a reference may leave frames open.
     #[inline]
     pub(crate) fn references(&self) -> bool {
         self.references
     }
 
-    /// Whether something may have been caught behind an instruction: there, or in a function of the host's.
+    /// Whether something may have been caught before the next instruction: by this one, or in a host function.
     #[inline]
     pub(crate) fn may_catch(&self, operator: &Operator<'_>) -> bool {
         match operators::effect(operator) {
@@ -128,7 +129,7 @@ impl HostReach {
         }
     }
 
-    /// Whether any call may.
+    /// Whether any call may leave frames open.
     pub(crate) fn anything(&self) -> bool {
         self.references || !self.functions.is_empty()
     }

@@ -1,45 +1,47 @@
-//! Where a body counts its instructions: once for each region of straight-line code, at its beginning.
+//! Finds the regions of straight-line code, each of which counts its instructions once, at its start.
 //!
-//! A region ends at branches, at labels that are branched to, and at calls, so all of it is executed or nothing. (But for what
-//! traps: a load, a store, a division, a conversion, a cast. Its region is counted whole.) Code behind a block joins the region
-//! before the block, if the only way out of the block is its end. Nothing in such a block calls, so no event could tell.
+//! - A region ends at branches, at labels with branches to them, and at calls, so it is executed completely or not at
+//!   all. If an instruction in it traps (a load, a store, a division, a conversion, a cast), the region is counted
+//!   completely.
+//! - Code after a block joins the region before it, if the block's only exit is its end. Such a block has no calls,
+//!   so no event shows the difference.
 
 use crate::Error;
 use crate::module::info::ModuleInfo;
 use crate::module::operators::{self, Effect, Named};
 use wasmparser::{FunctionBody, Operator};
 
-/// Of what type a length is.
+/// The type of a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Width {
     I32,
     I64,
 }
 
-/// What is put in front of an operator.
+/// Code before an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Put {
-    /// Instructions are counted. `stale`: somebody else has counted since the local was read.
+    /// Counts instructions. `stale`: other code may have counted since the local was set.
     Charge { cost: u64, stale: bool },
-    /// The length on the stack is kept: the operator behind copies or fills as many.
+    /// Keeps the length on the stack, which the next operator copies or fills.
     KeepLength(Width),
-    /// That operator was executed.
+    /// Counts the kept length.
     ChargeLength(Width),
 }
 
-/// What counts the instructions of a body.
+/// The code that counts the instructions of a body.
 #[derive(Debug, Default)]
 pub(crate) struct Counting {
-    /// With the offsets of the operators that they stand in front of, in their order.
+    /// By the offset of the operator after it, in order.
     pub(crate) puts: Vec<(u64, Put)>,
-    /// Whether a local holds the count too. It pays where a loop calls nothing.
+    /// Whether a local holds the count too. That pays in loops without calls.
     pub(crate) in_local: bool,
 }
 
 /// An operator that copies or fills `n` bytes or elements counts `n >> BULK_SHIFT` more.
 pub(crate) const BULK_SHIFT: i64 = 3;
 
-/// What an operator counts: 1, but nothing for structure and for what only delimits code.
+/// The cost of an operator: 1, or 0 for structure.
 fn cost(operator: &Operator<'_>) -> u64 {
     use Operator::*;
     match operator {
@@ -70,26 +72,26 @@ pub(crate) fn find(info: &ModuleInfo<'_>, body: &FunctionBody<'_>) -> Result<Cou
     Ok(finder.counting)
 }
 
-/// The place of a region's charge in the list.
+/// The index of a region's charge in the list.
 type Region = usize;
 
-/// A label whose end is ahead.
+/// An open label.
 #[derive(Clone, Copy, Debug)]
 struct Label {
-    /// The region in front of it; `None` where nothing comes to it.
+    /// The region before it; `None` for unreachable code.
     before: Option<Region>,
     is_loop: bool,
     /// The first region of a loop.
     head: Option<Region>,
-    /// Whether it calls something.
+    /// Whether it has a call.
     calls: bool,
-    /// Whether it is an `if` that has no `else` so far.
+    /// Whether it is an `if` without an `else` so far.
     is_passed_by: bool,
-    /// Whether there is a way to its end beside that through its last instruction.
+    /// Whether its end can be reached other than through its last instruction.
     joined: bool,
-    /// It, and the labels around it down to this one, have a way out beside their ends.
+    /// Whether it, and the labels around it up to this one, have an exit other than their ends.
     leaks_to: usize,
-    /// Whether what was caught comes to its end.
+    /// Whether exceptions arrive at its end.
     catches: bool,
 }
 
@@ -112,7 +114,7 @@ struct Finder<'a, 'm> {
     info: &'a ModuleInfo<'m>,
     counting: Counting,
     open: Vec<Label>,
-    /// The region of the next operator; `None` where nothing comes to it.
+    /// The region of the next operator; `None` in unreachable code.
     region: Option<Region>,
 }
 
@@ -158,13 +160,13 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// A region begins at an offset.
+    /// Begins a region at an offset.
     fn begin(&mut self, at: u64, stale: bool) {
         self.region = Some(self.counting.puts.len());
         self.counting.puts.push((at, Put::Charge { cost: 0, stale }));
     }
 
-    /// The region ends. Another begins if there is a way to it.
+    /// Ends the region. Another begins if it is reachable.
     fn begin_if(&mut self, is_reached: bool, at: u64, stale: bool) {
         if self.region.is_some() && is_reached {
             self.begin(at, stale);
@@ -199,7 +201,7 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// At an `else` or a `catch`.
+    /// Handles an `else` or a `catch`.
     fn other_arm(&mut self, start: u64, end: u64) -> Result<(), Error> {
         let label = self.open.last_mut().ok_or_else(|| unbalanced(start))?;
         let is_else = std::mem::replace(&mut label.is_passed_by, false);
@@ -225,7 +227,7 @@ impl Finder<'_, '_> {
                 } else if joined {
                     self.begin(end, label.catches);
                 }
-                // Else straight on.
+                // Without an `else`, the condition may skip the body.
             }
             _ => self.region = None,
         }
@@ -238,27 +240,27 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// Others may be executed now, and nobody knows whether it comes back.
+    /// Other code may run now, and may not return.
     fn call(&mut self, end: u64) {
         self.note_call();
         self.leak(0);
         self.begin_if(true, end, true);
     }
 
-    /// Out of the function, by whatever way; an exception may be caught on that.
+    /// Leaves the function in any way; an exception may be caught on that way.
     fn leave(&mut self) {
         self.leak(0);
         self.region = None;
     }
 
-    /// There is a way from here out of all labels down to this one.
+    /// Adds an exit from here out of all labels up to this one.
     fn leak(&mut self, to: usize) {
         if let (Some(label), Some(_)) = (self.open.last_mut(), self.region) {
             label.leaks_to = label.leaks_to.min(to);
         }
     }
 
-    /// There is a way from here to the labels that an operator names. `catches`: on it others may have been executed.
+    /// Adds branches from here to the labels of an operator. `catches`: other code may have run on the way.
     fn branch(&mut self, operator: &Operator<'_>, offset: u64, catches: bool) -> Result<(), Error> {
         if self.region.is_none() {
             return Ok(());
@@ -281,7 +283,7 @@ impl Finder<'_, '_> {
         })
     }
 
-    /// What copies or fills counts by its length, which is on top of the stack.
+    /// An operator that copies or fills counts by its length, which is on top of the stack.
     fn bulk(&mut self, operator: &Operator<'_>, start: u64, end: u64) {
         if self.region.is_none() {
             return;

@@ -1,11 +1,13 @@
-//! Modules that switch stacks (`suspend`, `resume`, `switch`). A call that is open on a stack while that is suspended is
-//! followed by calls that are no children of it: the frames of several stacks would interleave in one lane. So functions
-//! from which a stack may be suspended bear no probe; all others do.
+//! Rejects probes in functions that may be open while their stack is suspended (`suspend`, `resume`, `switch`).
 //!
-//! Which these are is told by a simple rule: what has one of these instructions (a stack that resumes another may be
-//! suspended with it), what calls such a function, and, if one of them is referred to anywhere, what calls through tables or
-//! references. A call of an import is taken not to suspend its caller: nothing in a module could tell, here as little as in
-//! modules without these instructions.
+//! A call that is open on a suspended stack would be followed by calls that are not its callees: frames of several
+//! stacks would interleave in one lane. Such a function
+//!
+//! - has one of these instructions (a stack that resumes another may be suspended with it),
+//! - or calls such a function,
+//! - or calls through a table or a reference, if such a function is referred to anywhere.
+//!
+//! A call of an import is assumed not to suspend its caller: no module shows that.
 
 use crate::module::functions::FunctionSet;
 use crate::module::info::ModuleInfo;
@@ -15,11 +17,11 @@ use crate::{Error, ErrorKind, Plan};
 use kperf_abi::FuncIndex;
 use std::collections::HashMap;
 
-/// How many functions an error names.
+/// Number of functions that an error names.
 const NAMED: usize = 5;
 
-/// Fails if a function has a probe that may be open while its stack is suspended. `switches` are the functions that have the
-/// instructions for it, and where.
+/// Fails if such a function has a probe. `switches`: the functions with these instructions, and the offset of the
+/// first.
 pub(crate) fn check(
     info: &ModuleInfo<'_>,
     reach: &HostReach,
@@ -42,11 +44,11 @@ fn suspended(
     reach: &HostReach,
     switches: &[(FuncIndex, u64)],
 ) -> Result<FunctionSet, Error> {
-    // Who calls whom; `None` is what is called through a table or a reference.
+    // Callers by callee; `None` is the callee of calls through tables or references.
     let mut callers: HashMap<Option<u32>, Vec<u32>> = HashMap::new();
     let mut referenced = info.referenced.clone();
     if reach.references() {
-        // The host may put these where such calls find them.
+        // The host may put these into tables.
         let exported = info.exported_funcs.keys().filter(|&&index| info.is_there(index));
         exported.for_each(|&index| _ = referenced.insert(index));
     }

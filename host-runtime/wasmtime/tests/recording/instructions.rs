@@ -1,7 +1,7 @@
 //! Modules that count their instructions, which are the clock then.
 
 use crate::common::{Memory, engine};
-use kperf_rewriter::{Clock, Options, Recording, rewrite};
+use kperf_rewriter::{Clock, Inline, Options, Recording, rewrite};
 use kperf_trace::{ClockKind, Event, Item, TraceReader};
 use kperf_wasmtime::{ClockChoice, Recorder, counts_instructions};
 use wasmtime::{Engine, Linker, Module, Store};
@@ -18,7 +18,8 @@ const GUEST: &str = r#"(module
     (func (export "works") (drop (call $work (i32.const 10)))))"#;
 
 fn rewritten(engine: &Engine, clock: Clock) -> Module {
-    let options = Options { recording: Recording::inline(), clock, ..Options::default() };
+    let recording = Recording::Inline(Inline { clock, ..Inline::default() });
+    let options = Options { recording, ..Options::default() };
     let rewritten = rewrite(&wat::parse_str(GUEST).unwrap(), &options).unwrap();
     Module::new(engine, rewritten.wasm).unwrap()
 }

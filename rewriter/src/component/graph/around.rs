@@ -1,4 +1,4 @@
-//! Functions of ours around those that the canonical ABI calls: which are wanted, and when they can be had.
+//! Decides which guards are needed, and when they can be written.
 
 use super::super::exports::Export;
 use super::super::scan::Nested;
@@ -13,8 +13,8 @@ use wasm_encoder::reencode;
 use wasmparser::CanonicalFunction;
 
 impl Graph<'_, '_> {
-    /// Writes functions around those that this canonical function names, if it wants one that isn't there: around all functions of
-    /// the component that want one and can be had by now. `before`: the functions that are to be written in front.
+    /// Writes the guards that this canonical function needs: for all functions of the component that need one and are
+    /// defined by now. `before`: the functions to be written before it.
     pub(super) fn guard(
         &mut self,
         function: &CanonicalFunction,
@@ -64,10 +64,10 @@ impl Graph<'_, '_> {
         scope.tables += 1;
         let count = if scope.tables > 1 { format!("[{}]", scope.tables) } else { String::new() };
         table.module.name = format!("{}{}exports{count}", table.module.name, paths[number]);
-        // They may be defined in this very section.
+        // They may be defined in this section.
         out.section(&std::mem::take(before));
         guard::add(scope, recorder, &guarded, &mut table, out);
-        // Not only in the end: each look for what is wanted takes a while.
+        // The rest waits, since each look takes a while.
         check_instances(scope)?;
         if table.id_end() > word::MAX_FUNC_ID {
             return Err(reencode::Error::UserError(ErrorKind::TooManyIds.into()));
@@ -78,7 +78,7 @@ impl Graph<'_, '_> {
     }
 }
 
-/// The core functions of a component that one of ours is to stand around, with how their calls are told.
+/// The core functions of a component that need a guard, with the recording of their calls.
 fn wanted<'a>(
     component: &'a Nested<'_>,
     exports: &'a [Export],

@@ -1,23 +1,23 @@
-//! What counts the instructions of a body (see [`crate::plan::regions`]), as it is written.
+//! Writes the code that counts the instructions of a body (see [`crate::plan::regions`]).
 
 use crate::instrument::context::Counter;
 use crate::module::engines::MAX_LOCALS;
 use crate::plan::regions::{BULK_SHIFT, Counting, Put, Width};
 use wasm_encoder::{Encode, Instruction, ValType};
 
-/// What is left to write of it, and where its locals are.
+/// The code still to be written, and its locals.
 pub(super) struct Counts<'a> {
     counter: Counter,
     left: &'a [(u64, Put)],
-    /// Holds the count too.
+    /// The local that caches the count.
     count: Option<u32>,
-    /// Hold a length while the operator is executed that takes it.
+    /// Locals for a length while its operator runs.
     lengths: [Option<u32>; 2],
     locals: Vec<ValType>,
 }
 
 impl<'a> Counts<'a> {
-    /// For a body with so many params and locals. `None`: there is no room for what it needs.
+    /// For a body with so many parameters and locals. `None`: no room for the locals.
     pub(super) fn new(counter: Counter, counting: &'a Counting, own: u64) -> Option<Counts<'a>> {
         let mut locals = Vec::new();
         let mut add = |ty| {
@@ -28,7 +28,7 @@ impl<'a> Counts<'a> {
         let keeps = |width| counting.puts.iter().any(|&(_, put)| put == Put::KeepLength(width));
         let lengths =
             [keeps(Width::I32).then(|| add(ValType::I32)), keeps(Width::I64).then(|| add(ValType::I64))];
-        // It does without this one.
+        // This local is optional.
         let has_room = own + (lengths.iter().flatten().count() as u64) < MAX_LOCALS;
         let count = (counting.in_local && has_room).then(|| add(ValType::I64));
         (own + locals.len() as u64 <= MAX_LOCALS).then(|| Counts {
@@ -40,18 +40,18 @@ impl<'a> Counts<'a> {
         })
     }
 
-    /// The locals that it needs, which stand right behind the body's own.
+    /// The types of its locals, which follow the body's own.
     pub(super) fn locals(&self) -> &[ValType] {
         &self.locals
     }
 
-    /// Whether something stands in front of the operator at an offset.
+    /// Whether there is code before the operator at an offset.
     #[inline]
     pub(super) fn is_due(&self, start: u64) -> bool {
         self.left.first().is_some_and(|&(at, _)| at <= start)
     }
 
-    /// Writes it.
+    /// Writes that code.
     pub(super) fn write(&mut self, start: u64, out: &mut Vec<u8>) {
         while let Some((&(at, put), left)) = self.left.split_first()
             && at <= start
@@ -97,7 +97,7 @@ impl<'a> Counts<'a> {
         }
     }
 
-    /// The count. The local has it unless that is stale.
+    /// Pushes the count, from the local unless that is stale.
     fn get(&self, stale: bool, code: &mut impl FnMut(Instruction<'_>)) {
         match self.count.filter(|_| !stale) {
             Some(count) => code(Instruction::LocalGet(count)),
@@ -105,7 +105,7 @@ impl<'a> Counts<'a> {
         }
     }
 
-    /// The count becomes what is on the stack. The global always has it: whatever happens next, it is right.
+    /// Sets the count. The global is always set, so it is correct whatever happens next.
     fn set(&self, code: &mut impl FnMut(Instruction<'_>)) {
         if let Some(count) = self.count {
             code(Instruction::LocalTee(count));

@@ -1,4 +1,4 @@
-//! What becomes of labels where blocks of ours stand between them: branches, and the pads of `try_table`.
+//! Renumbers labels where added blocks enclose them: branches, and the pads of `try_table`.
 
 use super::rewriter::Rewriter;
 use crate::Error;
@@ -9,8 +9,8 @@ use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasmparser::{Handle, Operator};
 
 impl<'a> Rewriter<'a, '_> {
-    /// A branch out of a `try_table` that has got pads counts them too. One to a label that isn't there must not find
-    /// one of ours.
+    /// A branch out of a `try_table` counts its pads too. A branch to a label that doesn't exist must not reach an
+    /// added one.
     #[inline(never)]
     pub(super) fn relabel(&mut self, operator: &Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
         let mut operator = operator.clone();

@@ -1,12 +1,12 @@
-//! What records the memory that a body asks for, as it is written: what stands around the body of an allocator's function
-//! (see [`crate::plan::allocators`]), and around operators that make memory grow ([`crate::plan::growth`]).
+//! Writes the code that records allocations: around the bodies of allocator functions (see
+//! [`crate::plan::allocators`]), and around operators that grow memory ([`crate::plan::growth`]).
 
 use crate::instrument::context::{Memory, Outermost};
 use crate::plan::allocators::{New, Role, Size};
 use crate::plan::growth::Put;
 use wasm_encoder::{BlockType, Encode, Instruction, MemArg, MemArgTarget, ValType};
 
-/// What is left to write for operators, and where its locals are.
+/// The code still to be written at operators, and its locals.
 pub(super) struct Growing<'a> {
     memory: Memory,
     left: &'a [(u64, Put)],
@@ -28,18 +28,18 @@ impl<'a> Growing<'a> {
         Growing { memory, left: growth, first: first as u32, locals }
     }
 
-    /// The locals that it needs, which stand behind the body's own.
+    /// The types of its locals, which follow the body's own.
     pub(super) fn locals(&self) -> &[ValType] {
         &self.locals
     }
 
-    /// Whether something stands in front of the operator at an offset.
+    /// Whether there is code before the operator at an offset.
     #[inline]
     pub(super) fn is_due(&self, start: u64) -> bool {
         self.left.first().is_some_and(|&(at, _)| at <= start)
     }
 
-    /// Writes it.
+    /// Writes that code.
     pub(super) fn write(&mut self, start: u64, out: &mut Vec<u8>) {
         while let Some((&(at, put), left)) = self.left.split_first()
             && at <= start
@@ -84,7 +84,7 @@ impl<'a> Growing<'a> {
     }
 }
 
-/// What stands around the body of an allocator's function.
+/// The code around the body of an allocator function.
 #[derive(Clone, Copy)]
 pub(super) struct Around {
     pub(super) memory: Memory,
@@ -92,19 +92,20 @@ pub(super) struct Around {
     /// Whether addresses have 64 bits.
     pub(super) wide: bool,
     pub(super) token: u32,
-    /// Whether that local has the token in its upper half only (see `recorder.wat`, the code inside functions).
+    /// Whether only the upper half of that local is the token (see `recorder.wat`, the code inside functions).
     pub(super) is_upper_half: bool,
-    /// The global with Go's own stack pointer. At the end of a function it is behind the return address, at the parameters.
+    /// The global with Go's stack pointer. At the end of a function it points behind the return address, to the
+    /// parameters.
     pub(super) go_stack: u32,
-    /// The first of the locals that it needs (see [`Around::locals`]).
+    /// The first of its locals (see [`Around::locals`]).
     pub(super) locals: u32,
 }
 
-/// Which of a module's globals is Go's stack pointer.
+/// Index of the global with Go's stack pointer.
 pub(super) const GO_STACK: u32 = 0;
 
 impl Around {
-    /// Its locals: what it was given, for how many bytes it was asked, what it returns.
+    /// Types of its locals: the old block, the size, the new block.
     pub(super) fn locals(role: &Role, wide: bool) -> [wasmparser::ValType; 3] {
         use wasmparser::ValType::{I32, I64};
         let returns_address = matches!(role.new, New::Result);
@@ -123,7 +124,7 @@ impl Around {
         self.locals + 2
     }
 
-    /// Behind the enter: the body may write to its parameters.
+    /// After the enter, before the body may write to its parameters.
     pub(super) fn enter(&self, out: &mut Vec<u8>) {
         let mut code = Code(out);
         match self.memory.outermost {
@@ -132,7 +133,7 @@ impl Around {
                 self.put_token(&mut code);
                 code.put(Instruction::Call(allocating));
             }
-            // As `allocating` in recorder.wat.
+            // Like `allocating` in recorder.wat.
             Outermost::Global(allocator) => {
                 code.put(Instruction::GlobalGet(allocator));
                 code.less_one();
@@ -149,7 +150,7 @@ impl Around {
         match self.role.new {
             New::Stored(param) => code.keep(param, wide, self.old()),
             New::OnGoStack => {
-                // Where it goes on; 0 at its beginning.
+                // The resume point; 0 at the start.
                 code.keep(0, false, self.old());
                 code.get(self.old(), true);
                 code.put(Instruction::I64Eqz);
@@ -178,14 +179,14 @@ impl Around {
         }
     }
 
-    /// In front of the leave: keeps what is returned.
+    /// Before the leave: keeps the result.
     pub(super) fn keep_returned(&self, out: &mut Vec<u8>) {
         if self.role.new != New::None {
             Instruction::LocalTee(self.returned()).encode(out);
         }
     }
 
-    /// Behind the leave: tells what was allocated.
+    /// After the leave: records the allocation.
     pub(super) fn leave(&self, out: &mut Vec<u8>) {
         let mut code = Code(out);
         let is_outermost = match self.memory.outermost {
@@ -251,7 +252,7 @@ impl Around {
                 });
             }
             New::OnGoStack => {
-                // It returns 1 if the goroutine is to be switched, and is called once more later.
+                // It returns 1 to switch goroutines, and is called again later.
                 self.if_zero_returned(&mut code, |code| {
                     code.get(self.size(), true);
                     code.load_go(self.go_stack, 0);
@@ -290,7 +291,7 @@ impl Around {
     }
 }
 
-/// So far behind an address of the module's first memory.
+/// An access at this distance from an address of the first memory.
 fn first_memory(offset: u64) -> MemArg {
     MemArg { offset, align: 0, target: MemArgTarget::Memory(0), ordering: None }
 }
@@ -307,7 +308,7 @@ impl Code<'_> {
         self.put(Instruction::I32Sub);
     }
 
-    /// A local as an i64; if it isn't one (`wide`) it is an address or a number of pages.
+    /// A local as an i64; unless it is `wide`, it is an address or a number of pages.
     fn get(&mut self, local: u32, wide: bool) {
         self.put(Instruction::LocalGet(local));
         if !wide {
@@ -321,7 +322,7 @@ impl Code<'_> {
         self.put(Instruction::LocalSet(local));
     }
 
-    /// The address of a block, for that of an object with so many bytes of header in it.
+    /// The address of a block, from that of an object after so many bytes of header.
     fn without(&mut self, header: i32) {
         if header != 0 {
             self.put(Instruction::I64Const(header.into()));
@@ -329,7 +330,7 @@ impl Code<'_> {
         }
     }
 
-    /// What is so far behind Go's stack pointer.
+    /// The value at this distance from Go's stack pointer.
     fn load_go(&mut self, stack: u32, offset: u64) {
         self.put(Instruction::GlobalGet(stack));
         self.put(Instruction::I64Load(first_memory(offset)));

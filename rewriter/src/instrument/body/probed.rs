@@ -1,5 +1,4 @@
-//! Bodies in which something stands at ends, catches and calls: those with a probe, and those without one in which
-//! something may be caught.
+//! Rewrites bodies that need code at exits, catches and calls: probed functions, and unprobed ones that may catch.
 
 use super::facts::BodyFacts;
 use super::memory::{Around, GO_STACK};
@@ -20,7 +19,7 @@ use wasm_encoder::{Encode, Instruction};
 use wasmparser::{Operator, ValType};
 
 impl<'a> Rewriter<'a, '_> {
-    /// Writes the body with this probe, or as one without a probe that is watched.
+    /// Writes the body with this probe, or with depth tracking.
     pub(super) fn probed(mut self, site: ProbeSite) -> Result<BodyFacts, Error> {
         self.facts.site = site;
         self.facts.tracks_depth = site.tracks_depth_only;
@@ -28,7 +27,7 @@ impl<'a> Rewriter<'a, '_> {
         let locals = self.begin()?;
         self.labels = Labels::new(signature.results().len());
         self.facts.site.token = locals.min(MAX_LOCALS) as u32;
-        // Records stand between the enter and the leave then.
+        // Records come between the enter and the leave.
         self.facts.calls |= !self.puts.growth.is_empty();
         if let Some((memory, allocators)) = self.context.memory.filter(|_| !site.tracks_depth_only)
             && let Some(role) = allocators.get(self.index)
@@ -61,7 +60,7 @@ impl<'a> Rewriter<'a, '_> {
         Ok(self.finish())
     }
 
-    /// The function is an allocator's: what it was given is kept, and what it gives is told.
+    /// Begins the code of an allocator function: keeps its arguments, and records its result.
     fn begin_allocator(&mut self, memory: Memory, role: &'static Role) {
         let wide = allocators::is_wide(self.context.info);
         let token = self.facts.site.token;
@@ -75,7 +74,7 @@ impl<'a> Rewriter<'a, '_> {
         self.facts.adds_labels = true;
     }
 
-    /// Keeps the last of the results, if it is a number and the leave wants it.
+    /// Keeps the last result, if it is a number and the leave uses it.
     fn keep_returned(&mut self, results: &[ValType]) -> Option<Returned> {
         let numbers = [ValType::I32, ValType::I64, ValType::F32, ValType::F64];
         let &ty = results.last().filter(|ty| numbers.contains(ty))?;
@@ -88,8 +87,8 @@ impl<'a> Rewriter<'a, '_> {
         Some(Returned { local, ty })
     }
 
-    /// Puts the locals in front of what is written (the function's own, the probe's, and those for spilled parameters), and
-    /// behind them the enter, which depends on what is in the body.
+    /// Puts the locals (the function's, the probe's, those for spilled parameters) and the enter before the body. The
+    /// enter depends on the body.
     fn prepend_enter(&mut self) -> Result<(), Error> {
         let (groups, declared) = self.declarations(self.context.code.locals(self.facts.site))?;
         let mut locals = Vec::with_capacity(declared.len() + 64);
@@ -122,7 +121,7 @@ impl<'a> Rewriter<'a, '_> {
             self.pass(start);
             self.operator(&operator, start, end)?;
             if self.out.len() > MAX_SIZE {
-                // It is refused: no need to see how large it would get.
+                // The body is refused: its final size doesn't matter.
                 return Ok(());
             }
         }
@@ -148,12 +147,12 @@ impl<'a> Rewriter<'a, '_> {
                     self.labels.close();
                 }
             }
-            // Out of the block: the leave stands behind it.
+            // Branches out of the block; the leave follows it.
             Effect::Returns if !self.facts.site.tracks_depth_only => {
                 let label = self.labels.depth() + self.labels.added();
                 self.replace(start, end, &[Instruction::Br(label)]);
             }
-            // What it returns is wanted: a call, and out of the block.
+            // Its result is used: calls, and branches out of the block.
             Effect::TailCalls if self.around.is_some() => {
                 self.meet(operator, start);
                 let call = self.without_tail(operator)?;
@@ -185,7 +184,7 @@ impl<'a> Rewriter<'a, '_> {
                     self.unwind_behind(end);
                 }
             }
-            // Node 20 may lose a local across it: the frame is checked as if something had been called.
+            // Node 20 may lose a local across it, so the frame is checked as after a call.
             Effect::Waits => self.facts.calls = true,
             Effect::Catches => self.unwind_behind(end),
             Effect::Delegates => {
@@ -208,7 +207,7 @@ impl<'a> Rewriter<'a, '_> {
         Ok(())
     }
 
-    /// The call that a tail call makes.
+    /// The call in the place of a tail call.
     fn without_tail(&self, operator: &Operator<'a>) -> Result<Instruction<'a>, Error> {
         Ok(match *operator {
             Operator::ReturnCall { function_index } => Instruction::Call(self.context.callee(function_index)),
@@ -220,7 +219,7 @@ impl<'a> Rewriter<'a, '_> {
         })
     }
 
-    /// Writes it with the new index of its function or global, if it names one.
+    /// Writes the instruction with the new index of its function or global, if it has one that moves.
     #[inline]
     fn put_moved(&mut self, operator: &Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
         if let Some(moved) = self.moved(operator)? {
@@ -229,7 +228,7 @@ impl<'a> Rewriter<'a, '_> {
         Ok(())
     }
 
-    /// A label begins.
+    /// Opens a label.
     fn open(&mut self, operator: &Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
         let info = self.context.info;
         match operator {
@@ -246,7 +245,7 @@ impl<'a> Rewriter<'a, '_> {
         Ok(())
     }
 
-    /// Says `unwind` behind an instruction.
+    /// Writes `unwind` after an instruction.
     fn unwind_behind(&mut self, end: u64) {
         self.facts.unwinds |= !self.facts.site.tracks_depth_only;
         self.facts.adds_labels |= self.context.code.unwind_labels(self.facts.site) > 0;

@@ -22,11 +22,11 @@ use wasm_encoder::reencode::Reencode;
 use wasm_encoder::{Encode, Instruction};
 use wasmparser::{FunctionBody, Operator, ValType};
 
-/// What stands in front of operators.
+/// Code before operators.
 pub(super) struct Puts {
-    /// What counts the instructions, if they are counted.
+    /// The code that counts instructions, if they are the clock.
     pub(super) counting: Option<Counting>,
-    /// What records how memory grows, if that is recorded.
+    /// The code that records growth and new objects, if allocations are recorded.
     pub(super) growth: Growth,
 }
 
@@ -64,30 +64,30 @@ pub(super) struct Rewriter<'a, 'o> {
     pub(super) index: FuncIndex,
     pub(super) body: &'a FunctionBody<'a>,
     pub(super) met: &'o mut Met,
-    /// The body's bytes, and the offset of their first in the module.
+    /// The body's bytes, and the offset of the first in the module.
     pub(super) source: &'a [u8],
     pub(super) base: u64,
-    /// Up to where the source has been dealt with.
+    /// The offset up to which the source is copied or replaced.
     pub(super) done: usize,
     pub(super) out: &'o mut Vec<u8>,
-    /// How many params and locals the source has.
+    /// Number of the source's parameters and locals.
     pub(super) locals: u64,
-    /// Where the declarations of locals end in the source.
+    /// End of the declarations of locals in the source.
     pub(super) locals_end: usize,
-    /// Types of the locals behind it.
+    /// Types of the locals after the probe's.
     pub(super) spills: Vec<ValType>,
     pub(super) labels: Labels,
     pub(super) open_try_tables: Vec<OpenTryTable>,
     pub(super) facts: BodyFacts,
     pub(super) puts: &'a Puts,
-    /// What is left of these to be written.
+    /// The code still to be written.
     pub(super) counts: Option<Counts<'a>>,
     pub(super) growing: Option<Growing<'a>>,
-    /// What stands around the body of an allocator's function.
+    /// The code around the body of an allocator function.
     pub(super) around: Option<Around>,
     pub(super) hints: Offsets<'a>,
     pub(super) steps: Steps,
-    /// How many bytes were put in front of the body after these were passed.
+    /// Bytes put before the body after its instructions were passed.
     pub(super) in_front: usize,
 }
 
@@ -133,7 +133,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         self.facts
     }
 
-    /// Comes to an instruction of the source that begins here: writes what stands in front of it, and keeps where it comes to.
+    /// Passes the instruction at this offset: writes the code before it, and notes its new offset.
     #[inline]
     pub(super) fn pass(&mut self, start: u64) {
         if let Some(mut counts) = self.counts.take_if(|counts| counts.is_due(start)) {
@@ -152,11 +152,11 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         self.steps.pass(at, new);
     }
 
-    /// Only function indices change. With `watches` it ends with `false` where something may be caught: the function must
-    /// be written otherwise.
+    /// Copies a body without a probe; only indices change. With `tracks_depth` it stops with `false` at an
+    /// instruction that may catch: the body needs depth tracking.
     pub(super) fn write_plain(&mut self, tracks_depth: bool) -> Result<bool, Error> {
         if self.puts.is_empty() {
-            // No param: their number is of no interest.
+            // The number of parameters is not needed.
             self.read_locals(0)?;
             self.done = 0;
             return self.copy_body(false, tracks_depth);
@@ -166,7 +166,8 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         self.copy_body(true, tracks_depth)
     }
 
-    /// Reads the function's locals, behind which those come that count instructions and record growth. Answers how many there are with these.
+    /// Reads the function's locals, and adds those that count instructions and record growth. Returns the number of
+    /// all.
     pub(super) fn begin(&mut self) -> Result<u64, Error> {
         let signature = self.context.info.func_type(self.index).ok_or_else(|| self.no_func_type())?;
         self.locals = self.read_locals(signature.params().len() as u64)?;
@@ -190,7 +191,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         Ok(locals)
     }
 
-    /// Declares the function's own locals, those that count, and others behind them.
+    /// Writes the declarations of all locals: the function's, those for counting, and these.
     pub(super) fn put_locals(&mut self, added: &[wasm_encoder::ValType]) -> Result<(), Error> {
         let (groups, locals) = self.declarations(added)?;
         groups.encode(self.out);
@@ -198,7 +199,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         Ok(())
     }
 
-    /// How many groups of locals these are, and the groups.
+    /// The number of groups of locals, and the groups.
     pub(super) fn declarations(&self, added: &[wasm_encoder::ValType]) -> Result<(u32, Vec<u8>), Error> {
         let reader = self.body.get_locals_reader()?;
         let own = (reader.original_position() - self.base) as usize;
@@ -211,7 +212,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         Ok((reader.get_count() + groups, locals))
     }
 
-    /// Copies the instructions; only function indices change. `has_probe`: there are more locals than the source has.
+    /// Copies the instructions; only indices change. `has_probe`: the new body has more locals than the source.
     pub(super) fn copy_body(&mut self, has_probe: bool, tracks_depth: bool) -> Result<bool, Error> {
         let mut operators = self.body.get_operators_reader()?;
         let mut end = operators.original_position();
@@ -257,7 +258,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         }
     }
 
-    /// Nothing in the body changes; the event stands in front of it.
+    /// Writes the event before an unchanged body.
     pub(super) fn write_counted(&mut self) -> Result<(), Error> {
         let locals = self.begin()?;
         let added = self.context.code.leaf_locals(self.facts.site);
@@ -271,7 +272,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         Ok(())
     }
 
-    /// Passes over the function's locals; answers how many params and locals there are.
+    /// Skips the function's locals; returns the number of parameters and locals.
     pub(super) fn read_locals(&mut self, params: u64) -> Result<u64, Error> {
         let mut reader = self.body.get_locals_reader()?;
         let mut count = params;
@@ -285,8 +286,8 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         Ok(count)
     }
 
-    /// Refuses indices that aren't there in the original, and would be in the rewritten module. `has_probe`: there are more
-    /// locals than the source has.
+    /// Fails on indices that don't exist in the original and would in the rewritten module. `has_probe`: the new body
+    /// has more locals than the source.
     #[inline]
     pub(super) fn check(&self, operator: &Operator<'_>, offset: u64, has_probe: bool) -> Result<(), Error> {
         let context = self.context;
@@ -300,7 +301,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         })
     }
 
-    /// The instruction with the new index of its function or global, if it names one that moves.
+    /// The instruction with the new index of its function or global, if that moves.
     pub(super) fn moved(&self, operator: &Operator<'a>) -> Result<Option<Instruction<'a>>, Error> {
         if self.context.moves_globals() && operators::global(operator).is_some() {
             return Ok(Some(section::Mover(self.context).instruction(operator.clone())?));
@@ -308,7 +309,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         let Some(function) = operators::function(operator) else { return Ok(None) };
         Ok(Some(match operators::effect(operator) {
             Effect::Calls => Instruction::Call(self.context.callee(function)),
-            // A tail call not through a thunk, where a call would keep the frame that it gives up.
+            // A tail call doesn't go through the thunk: a call would keep the frame that it gives up.
             _ => section::Mover(self.context).instruction(operator.clone())?,
         }))
     }
@@ -317,7 +318,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         self.copy_until((offset - self.base) as usize);
     }
 
-    /// Copies the source up to here, if it isn't dealt with yet.
+    /// Copies the source up to here.
     pub(super) fn copy_until(&mut self, end: usize) {
         if end > self.done {
             self.out.extend_from_slice(&self.source[self.done..end]);
@@ -329,7 +330,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         self.done = (offset - self.base) as usize;
     }
 
-    /// Writes other instructions in the place of one.
+    /// Writes instructions in the place of one.
     pub(super) fn replace(&mut self, start: u64, end: u64, instructions: &[Instruction<'_>]) {
         self.copy_until_offset(start);
         self.put(instructions);

@@ -1,4 +1,4 @@
-//! Functions that the rewriter adds: each calls an import between probes.
+//! Writes thunks: functions that call an import between probes.
 
 use crate::instrument::context::Context;
 use crate::instrument::hints::Hint;
@@ -6,7 +6,7 @@ use crate::instrument::probe::{ProbeSite, encode_locals};
 use kperf_abi::FuncId;
 use wasm_encoder::{Encode, Instruction};
 
-/// Writes the body of a function that calls an import between probes: the host's time beside the guest's. Answers its branch hints.
+/// Writes a thunk's body, which times the host function. Returns its branch hints.
 pub(crate) fn write(
     context: &Context<'_>,
     import: u32,

@@ -1,4 +1,4 @@
-//! Events that are calls of functions.
+//! Events that call the recorder's functions.
 
 use crate::instrument::events::ByEffect;
 use crate::instrument::template::Template;

@@ -1,4 +1,4 @@
-//! The recorder is a part of the module (`counts.wat`), and counts the calls of each function: no more.
+//! The form whose recorder is a part of the module (`counts.wat`) and only counts calls.
 
 use super::shape::{Form, Kind, Needs};
 use crate::Error;
@@ -14,7 +14,7 @@ impl Form for Count {
     }
 
     fn wants(&self) -> Needs {
-        // However a function ends is none of its business.
+        // How a function ends doesn't matter.
         Needs::default()
     }
 

@@ -1,4 +1,4 @@
-//! The recorder is beside the module, which imports what it calls:
+//! The form whose recorder is beside the module, which imports its functions:
 //!
 //! ```wat
 //! (local.set $t (call $kperf.enter (i32.const 7)))  ..  (call $kperf.leave (local.get $t))
@@ -16,7 +16,7 @@ use wasm_encoder::{Instruction, ValType};
 use wasmparser::ValType::{I32, I64};
 
 pub(super) struct Import {
-    /// Whether instructions are the clock. The module adds their number to a global of the recorder's.
+    /// Whether instructions are the clock. The module adds their number to a global of the recorder.
     pub(super) counts: bool,
 }
 
@@ -53,7 +53,7 @@ impl Form for Import {
     }
 
     fn code(&self, parts: &Parts, places: &Places) -> Result<Code, Error> {
-        // What isn't imported says nothing: a body that would say it is written once more.
+        // An event whose function isn't imported is empty: a body that needs it is written again.
         let calling = |name, template: fn(u32) -> Template| {
             parts.imported(places, name).map_or_else(|_| Template::default(), template)
         };
@@ -77,8 +77,7 @@ impl Form for Import {
     }
 }
 
-/// The depth, and one more, for a local that some engine has lost is 0, and so is the depth of an outermost function. Less
-/// one, that 0 is deeper than any stack.
+/// Keeps the depth plus one. A local that an engine lost is 0, and minus one that is deeper than any stack.
 fn here(depth: u32) -> Template {
     let code = [Instruction::Call(depth), Instruction::I32Const(1), Instruction::I32Add];
     Template::default().code(&code).local(Instruction::LocalSet, 0)

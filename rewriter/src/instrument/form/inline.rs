@@ -1,4 +1,5 @@
-//! The recorder of events is a part of the module (`recorder.wat`), the usual case of an event a part of every function.
+//! The form whose recorder is a part of the module (`recorder.wat`); the usual case of an event is a part of every
+//! function.
 
 use super::calls;
 use super::shape::{Form, Kind, Needs};
@@ -52,7 +53,7 @@ impl Form for Inline {
     }
 }
 
-/// Calls of the recorder's functions, for functions that have no room for more.
+/// Calls of the recorder's functions, for functions without room for more.
 pub(super) fn smaller(parts: &Parts, places: &Places) -> Result<Events, Error> {
     let function = |name| parts.function(places, name);
     Ok(Events {
@@ -69,7 +70,7 @@ pub(super) fn smaller(parts: &Parts, places: &Places) -> Result<Events, Error> {
     })
 }
 
-/// What functions without a probe have in which something may be caught.
+/// The code in functions without a probe that may catch.
 pub(super) fn depth_only(parts: &Parts, places: &Places) -> Result<DepthTracking, Error> {
     Ok(DepthTracking {
         locals: vec![ValType::I32],
@@ -78,7 +79,7 @@ pub(super) fn depth_only(parts: &Parts, places: &Places) -> Result<DepthTracking
     })
 }
 
-/// What functions have that are counted only.
+/// The code in counted functions.
 pub(super) fn counted(parts: &Parts, places: &Places) -> Result<Counted, Error> {
     Ok(Counted {
         locals: parts.template_locals(places, names::INLINE_LEAF)?,

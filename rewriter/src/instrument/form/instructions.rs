@@ -1,5 +1,5 @@
-//! As [`super::inline`], but the clock is the number of executed instructions. It moves between an enter and its leave whatever
-//! stands there, so there is one enter and one leave for all functions.
+//! The form [`super::inline`] with the number of executed instructions as its clock. The clock always advances
+//! between an enter and its leave, so all functions share one enter and one leave.
 
 use super::inline;
 use super::shape::{Form, Kind, Needs};

@@ -1,4 +1,4 @@
-//! What becomes of custom sections: names, debug information, branch hints, producers.
+//! Writes custom sections: names, debug information, branch hints, producers.
 
 use super::{CUSTOM, HintSection, NameSection, Output, Sections};
 use crate::instrument::{custom, hints, section};
@@ -15,7 +15,7 @@ impl<'a> Sections<'a> {
         self.debug.iter().any(|(known, _)| *known == name)
     }
 
-    /// Writes the debug information, as it is for the code that has moved, or leaves all of it out.
+    /// Writes the debug information for the moved code, or drops all of it.
     pub(super) fn debug_sections(&mut self) {
         if self.debug.is_empty() {
             return;
@@ -40,7 +40,7 @@ impl<'a> Sections<'a> {
         }
     }
 
-    /// Makes the source map of the new module, and writes where it is.
+    /// Writes the new module's source map, or its URL.
     pub(super) fn source_map(&mut self) {
         let Some((map, url)) = self.writer.source_map.filter(|_| self.writer.keeps_debug) else { return };
         let info = self.writer.info;
@@ -68,7 +68,7 @@ impl<'a> Sections<'a> {
         self.output.source_map = Some(moved);
     }
 
-    /// Puts the branch hints into their place, which is in front of the code.
+    /// Inserts the branch hints before the code.
     pub(super) fn hints(&mut self) {
         let HintSection::Waits(at) = std::mem::replace(&mut self.hints, HintSection::Done) else { return };
         let Some(data) = self.output.met.hints.section() else { return };
@@ -78,7 +78,7 @@ impl<'a> Sections<'a> {
         self.output.wasm.splice(at..at, section);
     }
 
-    /// A custom section; `content` begins with its name.
+    /// Writes a custom section; `content` begins with its name.
     pub(super) fn custom(&mut self, name: &str, content: &'a [u8]) -> Result<(), Error> {
         let dropped = Warning::DroppedSection { name: name.to_owned() };
         let code_is_written = !self.output.facts.is_empty() || self.writer.info.bodies.is_empty();
@@ -116,7 +116,7 @@ impl<'a> Sections<'a> {
                 let data = data_of(content)?;
                 match custom::target_features(data, &features) {
                     Ok(data) => section::write_custom(&mut self.output.wasm, name, &data),
-                    // It says nothing to anybody, before and after.
+                    // It was malformed before, too.
                     Err(_) => section::write_custom(&mut self.output.wasm, name, data),
                 }
             }
@@ -136,7 +136,7 @@ impl<'a> Sections<'a> {
         Ok(())
     }
 
-    /// A section that can't be read is replaced by one with what is known; the pass has warned of it already.
+    /// Writes the name section. A malformed one is replaced by one with the known names; the pass has warned already.
     pub(super) fn name_section(&mut self, existing: Option<&[u8]>) -> Result<(), Error> {
         let padded: HashSet<FuncIndex> = (self.output.facts.iter().enumerate())
             .filter(|(_, facts)| facts.adds_labels)
@@ -160,13 +160,13 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// A custom section's name, and what stands behind it.
+/// A custom section's name and data.
 fn named_data_of(content: &[u8]) -> Option<(&str, &[u8])> {
     let section = wasmparser::CustomSectionReader::new(BinaryReader::new(content, 0)).ok()?;
     Some((section.name(), section.data()))
 }
 
-/// What stands behind a custom section's name.
+/// A custom section's data.
 fn data_of(content: &[u8]) -> Result<&[u8], Error> {
     Ok(wasmparser::CustomSectionReader::new(BinaryReader::new(content, 0))?.data())
 }

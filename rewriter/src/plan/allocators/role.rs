@@ -1,46 +1,46 @@
-//! What functions of allocators do, and which names tell it.
+//! The roles of allocator functions, and the names of each.
 
-/// What a function of an allocator does.
+/// The role of an allocator function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Role {
-    /// What it is called where the user names functions.
+    /// Its name in the options.
     pub(crate) name: &'static str,
-    /// How many parameters it has: at least, at most.
+    /// The least and greatest number of parameters.
     pub(super) params: (usize, usize),
-    /// The parameter with the block that it is given.
+    /// The parameter with the old block.
     pub(crate) old: Option<usize>,
     pub(crate) size: Size,
     pub(crate) new: New,
-    /// What stands between a block of the allocator's and the pointers that this function takes and gives.
+    /// Bytes between the start of a block and the pointers that this function takes and returns.
     pub(crate) header: i32,
     /// Whether blocks are collected: no function frees them.
     pub(crate) collected: bool,
-    /// Whether it is told also where another function of the allocator called it: a collector frees while it allocates.
+    /// Whether its calls by other allocator functions are recorded too: a collector frees while it allocates.
     pub(crate) always: bool,
-    /// Whether the block that it is given stays, unless it is the one that it gives.
+    /// Whether the old block stays, unless it is also the new one.
     pub(crate) keeps_old: bool,
 }
 
-/// For how many bytes a function is asked.
+/// The size of the new block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
-    /// It only frees.
+    /// None: the function only frees.
     None,
     Param(usize),
-    /// The product of two.
+    /// The product of two parameters.
     Params(usize, usize),
 }
 
-/// Where the block is that a function gives.
+/// The place of the new block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum New {
-    /// It only frees.
+    /// None: the function only frees.
     None,
-    /// It returns it.
+    /// The result.
     Result,
-    /// In memory, where this parameter points to, if it returns 0.
+    /// In memory at the address in this parameter, if the function returns 0.
     Stored(usize),
-    /// As the functions of Go do: the size and the block are on Go's own stack.
+    /// As in Go: the size and the block are on Go's own stack.
     OnGoStack,
 }
 
@@ -53,51 +53,51 @@ const MALLOC: Role = role("malloc", (1, 1), None, Size::Param(0));
 const CALLOC: Role = role("calloc", (2, 2), None, Size::Params(0, 1));
 const REALLOC: Role = role("realloc", (2, 2), Some(0), Size::Param(1));
 const REALLOCARRAY: Role = role("reallocarray", (3, 3), Some(0), Size::Params(1, 2));
-/// `(pointer, alignment, size)`, emmalloc's.
+/// emmalloc's `(pointer, alignment, size)`.
 const ALIGNED_REALLOC: Role = role("aligned_realloc", (3, 3), Some(0), Size::Param(2));
 const FREE: Role = role("free", (1, 3), Some(0), Size::None);
 const ALIGNED_ALLOC: Role = role("aligned_alloc", (2, 2), None, Size::Param(1));
 const POSIX_MEMALIGN: Role =
     Role { new: New::Stored(0), ..role("posix_memalign", (3, 3), None, Size::Param(2)) };
-/// The size first, and the alignment or something else behind it.
+/// The size, then the alignment or another parameter.
 const ALLOC: Role = role("alloc", (1, 3), None, Size::Param(0));
-/// `(pointer, old size, alignment, new size)`, as Rust and `cabi_realloc` have it.
+/// `(pointer, old size, alignment, new size)`, as in Rust and `cabi_realloc`.
 const REALLOC_RUST: Role = role("rust_realloc", (4, 4), Some(0), Size::Param(3));
 /// `(pointer, old size, new size, alignment)`.
 const REALLOC_BINDGEN: Role = role("wbindgen_realloc", (3, 4), Some(0), Size::Param(2));
-/// Methods of a crate's: the allocator itself is the first parameter.
+/// Methods of a Rust crate: the allocator itself is the first parameter.
 const DL_MALLOC: Role = role("dlmalloc", (2, 2), None, Size::Param(1));
 const DL_REALLOC: Role = role("dlrealloc", (3, 3), Some(1), Size::Param(2));
 const DL_MEMALIGN: Role = role("dlmemalign", (3, 3), None, Size::Param(2));
 const DL_FREE: Role = role("dlfree", (2, 2), Some(1), Size::None);
-/// mimalloc's: the alignment, an offset, or where the size of the block is told may stand behind the size.
+/// mimalloc's: the alignment, an offset, or the address for the block's size may follow the size.
 const MI_CALLOC: Role = role("calloc", (2, 4), None, Size::Params(0, 1));
 const MI_REALLOC: Role = role("realloc", (2, 4), Some(0), Size::Param(1));
 const MI_REALLOCN: Role = role("reallocarray", (3, 5), Some(0), Size::Params(1, 2));
-/// The same with a heap as the first parameter.
+/// mimalloc's with a heap as the first parameter.
 const MI_HEAP_MALLOC: Role = role("heap_malloc", (2, 4), None, Size::Param(1));
 const MI_HEAP_CALLOC: Role = role("heap_calloc", (3, 5), None, Size::Params(1, 2));
 const MI_HEAP_REALLOC: Role = role("heap_realloc", (3, 5), Some(1), Size::Param(2));
 const MI_HEAP_REALLOCN: Role = role("heap_reallocarray", (4, 6), Some(1), Size::Params(2, 3));
-/// AssemblyScript's objects: their header stands in front of the pointer.
+/// AssemblyScript's objects: a header precedes the pointer.
 pub(super) const NEW: Role = Role { name: "new", header: 16, ..ALLOC };
 const RENEW: Role = Role { name: "renew", header: 16, ..REALLOC };
-/// The same where the old object is left to the collector.
+/// AssemblyScript's `renew`, with the old object left to the collector.
 const RENEW_LATER: Role = Role { keeps_old: true, ..RENEW };
-/// It is called while objects are made, too.
+/// It is also called while objects are made.
 const COLLECTOR_FREE: Role = Role { always: true, ..FREE };
-/// `(root, block)`: a block is free now. The allocator's blocks begin in front of the pointers that it gives. It also comes with what
-/// is left over of a free block.
+/// `(root, block)`: notes a free block. Blocks begin before the pointers that the allocator returns. It also gets the
+/// rest of a free block.
 const INSERT: Role = Role { header: -4, always: true, ..role("insert", (2, 2), Some(1), Size::None) };
 const ALLOCATE_BLOCK: Role = Role { header: -4, ..role("block", (2, 2), None, Size::Param(1)) };
 const MOVE_BLOCK: Role = Role { header: -4, ..role("move", (3, 3), Some(1), Size::Param(2)) };
-/// The same where no function frees.
+/// The allocations of a program without a function that frees.
 pub(super) const NEW_COLLECTED: Role = Role { collected: true, ..NEW };
 pub(super) const RENEW_COLLECTED: Role = Role { collected: true, old: None, ..RENEW };
 const TINYGO: Role = Role { name: "tinygo", collected: true, ..ALLOC };
 const GO: Role = Role { new: New::OnGoStack, collected: true, ..role("go", (1, 1), None, Size::None) };
 
-/// The roles that the user can name.
+/// The roles for the options.
 pub(super) const ROLES: [&Role; 10] = [
     &MALLOC,
     &CALLOC,
@@ -111,9 +111,9 @@ pub(super) const ROLES: [&Role; 10] = [
     &NEW,
 ];
 
-/// The role of a function with this name, by the name in the module and the one in the source.
+/// The role of a function, by its name in the module and its name in the source.
 pub(super) fn role_of(name: &str, demangled: &str) -> Option<&'static Role> {
-    // Zig puts the module of its C library in front.
+    // Zig prefixes the module of its C library.
     let c = name.strip_prefix("c.malloc.").unwrap_or(name);
     let c = c.strip_prefix("emscripten_builtin_").or_else(|| c.strip_prefix("__libc_")).unwrap_or(c);
     let c = c.strip_prefix("emmalloc_").unwrap_or(c);
@@ -122,7 +122,7 @@ pub(super) fn role_of(name: &str, demangled: &str) -> Option<&'static Role> {
         // musl's own, `__libc_malloc_impl`.
         "malloc_impl" | "__simple_malloc" => &MALLOC,
         "calloc" | "dlcalloc" | "_calloc" => &CALLOC,
-        // (What finds no room in place leaves the block as it was, as one that fails does.)
+        // A function that finds no room in place leaves the block unchanged, as one that fails does.
         "realloc" | "dlrealloc" | "_realloc" | "dlrealloc_in_place" => &REALLOC,
         "realloc_try" | "realloc_uninitialized" => &REALLOC,
         "aligned_realloc" | "aligned_realloc_uninitialized" => &ALIGNED_REALLOC,
@@ -146,10 +146,10 @@ pub(super) fn role_of(name: &str, demangled: &str) -> Option<&'static Role> {
     })
 }
 
-/// mimalloc's, which may be what Emscripten's `malloc` is called. (`strdup` and the like call these.)
+/// mimalloc's names, which Emscripten's `malloc` may be an alias of. `strdup` and similar functions call these.
 fn mimalloc_role(name: &str) -> Option<&'static Role> {
     let name = name.strip_prefix("mi_")?;
-    // Heaps of a thread have names of their own since version 3.
+    // Since version 3, functions for a thread's heap have names of their own.
     if let Some(name) = name.strip_prefix("heap_").or_else(|| name.strip_prefix("theap_")) {
         return Some(match without_alignment(name) {
             "malloc" | "malloc_small" | "zalloc" | "zalloc_small" | "alloc_new" => &MI_HEAP_MALLOC,
@@ -164,7 +164,7 @@ fn mimalloc_role(name: &str) -> Option<&'static Role> {
         "umalloc" | "uzalloc" | "umalloc_small" | "uzalloc_small" => &ALLOC,
         "new" | "new_nothrow" | "new_aligned_nothrow" => &ALLOC,
         "calloc" | "mallocn" | "new_n" | "ucalloc" => &MI_CALLOC,
-        // (The one that frees the block when it fails calls `mi_free`.)
+        // The one that frees the block on failure calls `mi_free`.
         "realloc" | "rezalloc" | "reallocf" | "expand" | "_expand" | "new_realloc" | "urealloc" => {
             &MI_REALLOC
         }
@@ -184,7 +184,7 @@ fn without_alignment(name: &str) -> &str {
     aligned.strip_suffix("_aligned").unwrap_or(aligned)
 }
 
-/// Go's for one size each, which the compiler calls by themselves: `runtime.mallocgcSmallNoScanSC2`.
+/// Go's functions for one size each, which compiled code calls directly: `runtime.mallocgcSmallNoScanSC2`.
 fn go_role(name: &str) -> Option<&'static Role> {
     let rest = name.strip_prefix("runtime.mallocgc")?;
     let kinds = ["SmallScanNoHeaderSC", "SmallNoScanSC", "TinySize"];
@@ -221,8 +221,8 @@ fn cpp_role(name: &str) -> Option<&'static Role> {
     }
 }
 
-/// The same where the linker has demangled the names (wasm-ld does): `new[](unsigned long)`. What only constructs in memory that is
-/// there, `new(unsigned long, void*)`, is none.
+/// The same in the linker's demangled form (wasm-ld): `new[](unsigned long)`. Placement new, `new(unsigned long,
+/// void*)`, doesn't allocate.
 fn demangled_cpp_role(operator: &str) -> Option<&'static Role> {
     let (operator, parameters) = operator.strip_suffix(')')?.split_once('(')?;
     let mut parameters = parameters.split(", ");
@@ -267,8 +267,9 @@ fn rust_role(demangled: &str) -> Option<&'static Role> {
     )
 }
 
-/// As the compiler names its runtime's functions. Which of them are left depends on how much it optimizes: what frees may be in the
-/// body of what collects, so that only [`INSERT`] is left to tell it (see [`Allocators`](super::Allocators)).
+/// AssemblyScript's runtime functions, by the compiler's names. Which of them remain depends on optimization: the
+/// function that frees may be inlined into the one that collects, so that only [`INSERT`] is left (see
+/// [`Allocators`](super::Allocators)).
 fn assemblyscript_role(name: &str) -> Option<&'static Role> {
     let (runtime, last) = name.strip_prefix("~lib/rt/")?.rsplit_once('/')?;
     Some(match (runtime, last) {
@@ -351,8 +352,8 @@ mod tests {
         }
     }
 
-    /// The names of mimalloc.h, versions 1.6 to 3, with how many parameters each has, where the block is that it is given, and where
-    /// its size is told.
+    /// The names of mimalloc.h, versions 1.6 to 3: number of parameters, the parameter with the old block, and the
+    /// one with its size.
     #[test]
     fn mimallocs_functions_have_their_parameters() {
         use Size::{None as Free, Param, Params};
