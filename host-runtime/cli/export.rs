@@ -4,13 +4,16 @@ mod firefox;
 mod kieker;
 mod kperf;
 mod otlp;
-mod pprof;
+mod paths;
 mod speedscope;
 mod stream;
 
 use crate::shared::flags::filters::CallArgs;
 use crate::shared::flags::spans::SpanArgs;
+use crate::shared::input;
 use anyhow::bail;
+use kperf_export::formats::folded::{self, Weight};
+use kperf_export::formats::{chrome, csv, perfetto, pprof};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -110,17 +113,28 @@ impl Opts {
             bail!("--leave-ids needs --format kperf");
         }
         crate::shared::product::keep(&self.trace, &self.output)?;
+        let program = &input::module_name(&self.trace);
         match self.format {
-            Format::Chrome => stream::chrome(&self)?,
-            Format::Perfetto => stream::perfetto(&self)?,
+            Format::Chrome => stream::write(&self, false, |reader, filter, out, progress| {
+                chrome::write(reader, filter, program, out, progress)
+            })?,
+            Format::Perfetto => stream::write(&self, true, |reader, filter, out, progress| {
+                perfetto::write(reader, filter, program, out, progress)
+            })?,
+            Format::Csv => stream::write(&self, false, |reader, filter, out, progress| {
+                csv::write(reader, filter, out, progress)
+            })?,
+            Format::Parquet => stream::write(&self, true, |reader, filter, out, progress| {
+                kperf_dataset::write_calls(reader, filter, out, progress)
+            })?,
+            Format::Pprof => paths::write(&self, true, |profile, out| pprof::write(profile, out))?,
+            Format::Folded => {
+                paths::write(&self, false, |profile, out| folded::write(profile, Weight::Nanos, out))?;
+            }
+            Format::PprofHeap => paths::heap(&self)?,
             Format::Firefox => firefox::run(&self)?,
             Format::Speedscope => speedscope::run(&self)?,
-            Format::Pprof => pprof::pprof(&self)?,
-            Format::PprofHeap => pprof::pprof_heap(&self)?,
-            Format::Folded => pprof::folded(&self)?,
             Format::Kieker => kieker::run(&self)?,
-            Format::Csv => stream::csv(&self)?,
-            Format::Parquet => stream::parquet(&self)?,
             Format::Kperf => kperf::run(&self)?,
             Format::Otlp | Format::OtlpJson if self.profiles => otlp::profiles(&self)?,
             Format::Otlp | Format::OtlpJson => otlp::run(&self)?,

@@ -1,45 +1,18 @@
-//! Formats with a record for each call or event, written to one file while the trace is read.
+//! Formats with a record for each call or event: one file, written while the trace is read.
 
 use super::{Format, Opts};
 use crate::shared::flags::filters::CallSelection;
-use crate::shared::input;
 use crate::shared::output;
 use crate::shared::product::Product;
 use crate::shared::table::plural;
 use crate::shared::traces::{self, Input, Trace};
 use anyhow::Context;
-use kperf_dataset::export as parquet;
-use kperf_export::formats::{chrome, csv, perfetto};
 use kperf_profile::{CallFilter, Exported, Unit};
 use kperf_trace::{Header, TraceReader};
 use std::io;
 
-pub(super) fn chrome(opts: &Opts) -> anyhow::Result<()> {
-    let program = input::module_name(&opts.trace);
-    write(opts, false, |reader, filter, out, progress| {
-        warn_of_unit(reader.header());
-        chrome::write(reader, filter, &program, out, progress)
-    })
-}
-
-pub(super) fn perfetto(opts: &Opts) -> anyhow::Result<()> {
-    let program = input::module_name(&opts.trace);
-    write(opts, true, |reader, filter, out, progress| {
-        warn_of_unit(reader.header());
-        perfetto::write(reader, filter, &program, out, progress)
-    })
-}
-
-pub(super) fn csv(opts: &Opts) -> anyhow::Result<()> {
-    write(opts, false, |reader, filter, out, progress| csv::write(reader, filter, out, progress))
-}
-
-pub(super) fn parquet(opts: &Opts) -> anyhow::Result<()> {
-    write(opts, true, |reader, filter, out, progress| parquet::write(reader, filter, out, progress))
-}
-
 /// Opens the trace and the file, and calls `work` with them.
-fn write(
+pub(super) fn write(
     opts: &Opts,
     is_binary: bool,
     work: impl FnOnce(
@@ -50,10 +23,14 @@ fn write(
     ) -> io::Result<Exported>,
 ) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
+    // Their times count from the first lane's beginning, and their columns say the unit.
     let has_times = matches!(opts.format, Format::Csv | Format::Parquet);
     let source = traces::source(&opts.trace).calls(&calls);
     let Trace { reader, progress } = if has_times { source.with_times() } else { source }.open()?;
     let mut out = Product::create(&opts.output, is_binary)?;
+    if !has_times {
+        warn_of_unit(reader.header());
+    }
     let mut advance = |bytes| progress.set_position(bytes);
     let exported = calls.with(|filter| work(reader, filter, &mut out, &mut advance));
     progress.finish_and_clear();

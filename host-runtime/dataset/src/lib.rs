@@ -28,8 +28,8 @@ mod add;
 mod background;
 #[cfg(feature = "s3")]
 mod bucket;
+mod call_file;
 mod error;
-pub mod export;
 mod files;
 mod folder;
 mod known;
@@ -40,6 +40,7 @@ mod tables;
 
 pub use add::{Added, Adder, Outcome, Trace, joined_generation};
 pub use background::{Account, Background, TraceFile, TraceFiles};
+pub use call_file::write_calls;
 pub use error::{Error, Result};
 pub use files::{Files, Found, Lock, WriteFile};
 pub use layout::{Part, Partition, file_name, run_of, short_hash};

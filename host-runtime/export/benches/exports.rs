@@ -7,7 +7,7 @@
 mod common;
 
 use common::{Recorder, life_calls, read_alone};
-use kperf_dataset::export as parquet;
+use kperf_dataset::write_calls;
 use kperf_export::formats::{chrome, csv, firefox, kieker, perfetto, pprof, speedscope};
 use kperf_profile::{CallFilter, Exported, Profile};
 use kperf_trace::{LaneId, TraceReader};
@@ -53,7 +53,7 @@ const FORMATS: [(&str, Export); 8] = [
     ("chrome", |file, out| stream(file, out, |r, f, out| chrome::write(r, f, "life", out, |_| ()))),
     ("perfetto", |file, out| stream(file, out, |r, f, out| perfetto::write(r, f, "life", out, |_| ()))),
     ("csv", |file, out| stream(file, out, |r, f, out| csv::write(r, f, out, |_| ()))),
-    ("parquet", |file, out| stream(file, out, |r, f, out| parquet::write(r, f, out, |_| ()))),
+    ("parquet", |file, out| stream(file, out, |r, f, out| write_calls(r, f, out, |_| ()))),
     ("kieker", |file, out| stream(file, out, |r, f, out| kieker::write_records(r, f, "life", out, |_| ()))),
     ("firefox", |file, out| stream(file, out, |r, f, out| firefox::write(r, f, 10_000, "life", out, |_| ()))),
     ("speedscope", |file, out| {

@@ -7,15 +7,11 @@ use crate::shared::product::Product;
 use crate::shared::table::plural;
 use crate::shared::traces;
 use anyhow::{Context, bail};
-use kperf_export::formats::{folded, pprof};
+use kperf_export::formats::pprof;
 use kperf_profile::{Heap, Profile, Shortened};
 use std::io;
 
-pub(super) fn pprof(opts: &Opts) -> anyhow::Result<()> {
-    write(opts, true, |profile, out| pprof::write(profile, out))
-}
-
-pub(super) fn pprof_heap(opts: &Opts) -> anyhow::Result<()> {
+pub(super) fn heap(opts: &Opts) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
     if let Some(flag) = calls.of_parts() {
         bail!("blocks are followed through the whole trace; remove {flag}");
@@ -33,11 +29,8 @@ pub(super) fn pprof_heap(opts: &Opts) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub(super) fn folded(opts: &Opts) -> anyhow::Result<()> {
-    write(opts, false, |profile, out| folded::write(profile, folded::Weight::Nanos, out))
-}
-
-fn write(
+/// Writes a format of a profile's paths.
+pub(super) fn write(
     opts: &Opts,
     is_binary: bool,
     work: impl FnOnce(&Profile, &mut Product) -> io::Result<Shortened>,

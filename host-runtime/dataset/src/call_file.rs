@@ -33,7 +33,7 @@ const ROWS: usize = 1 << 18;
 /// Writes the calls of a trace that a filter lets through, while it is read.
 ///
 /// Fails where reading or writing does; `progress` is told how many bytes of the trace were read.
-pub fn write<R: Read, W: Write + Send>(
+pub fn write_calls<R: Read, W: Write + Send>(
     reader: TraceReader<R>,
     filter: &CallFilter<'_>,
     out: W,
