@@ -1,27 +1,27 @@
-//! How much of a trace is kept at most, so that no trace takes more than a gigabyte of memory.
+//! Limits on what is kept of a trace, so that no trace takes more than a gigabyte of memory.
 
 use crate::text::times;
 
-/// How many paths of calls a call tree has. What comes beyond them goes to a node of its caller's, of the function
-/// [`OTHER`](crate::OTHER), with all that it calls.
+/// The most paths of a call tree. A call over the limit, with all that it calls, goes to a node of its caller, of the
+/// function [`OTHER`](crate::OTHER).
 pub const MAX_PATHS: usize = 1 << 18;
-/// How many frames are open at once, over all lanes. What is deeper has one frame, of the function
-/// [`OTHER`](crate::OTHER), with all that it calls.
+/// The most frames that are open at once, over all lanes. Deeper calls share one frame, of the function
+/// [`OTHER`](crate::OTHER).
 pub const MAX_OPEN_FRAMES: usize = 1 << 20;
 
 /// How many names of functions are kept in a cache: a damaged trace has any number of functions that no table knows.
 pub const MAX_CACHED: usize = 1 << 20;
 
-/// Calls that were too many to be told apart. They are counted, and their times are in all sums.
+/// Calls over a limit. They are counted, and their times are in all sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beyond {
-    /// Calls on paths beyond [`MAX_PATHS`].
+    /// Calls on paths over [`MAX_PATHS`].
     pub paths: u64,
-    /// Calls beyond [`MAX_OPEN_FRAMES`].
+    /// Calls over [`MAX_OPEN_FRAMES`].
     pub frames: u64,
-    /// Windows of a profile that were wanted each for itself, and are too many for that. They are in the sum.
+    /// Windows of a profile that were wanted one by one, and are too many. They are in the sum.
     pub windows: u64,
-    /// Calls from the host that are below a span and have no link to it, in a profile that links.
+    /// Calls from the host below a span that have no link to it, in a profile with links.
     pub links: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Which function an id stands for, over all modules of a trace.
+//! The functions of a trace by their ids, over all its modules.
 
 use kperf_abi::symbols::{MAX_BYTES, MAX_SYMBOLS, SymbolsError};
 use kperf_abi::{FuncId, FunctionCode, InlinedFunction, Symbol, SymbolTable};
@@ -9,25 +9,25 @@ use std::hash::Hasher;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Stands for the host: it is the root of the call tree, and calls whatever no function of the guest called.
+/// The host: the root of the call tree, and the caller of all calls that no function of the guest made.
 pub const HOST: FuncId = FuncId(u32::MAX);
-/// Stands for a function whose enter was lost. Ids of real functions have 30 bits.
+/// A function whose enter was lost. Ids of real functions have 30 bits.
 pub const LOST: FuncId = FuncId(u32::MAX - 1);
-/// Stands for the unknown callers of functions whose calls were counted but that no sample found.
+/// The unknown callers of functions that were called, but that no sample found.
 pub const UNSEEN: FuncId = FuncId(u32::MAX - 2);
 
-/// Stands for calls that can't be told apart, as there were too many paths, or too many frames open at once.
+/// All calls over the limits of paths and of open frames.
 pub const OTHER: FuncId = FuncId(u32::MAX - 3);
 
-/// Stands for what the guest's thread did for the recorder: it handed recorded events over, or waited until there was room.
+/// The recorder's work on the guest's thread: handing over events, or waiting for room.
 pub const RECORDER: FuncId = FuncId(u32::MAX - 4);
 
-/// Whether this id stands for an unknown function, or for no function at all.
+/// Whether an id is none of a real function.
 pub fn is_stand_in(func: FuncId) -> bool {
     func.0 >= RECORDER.0
 }
 
-/// Whether this id stands for an unknown caller, the host or the recorder, rather than for a function.
+/// Whether an id is [`HOST`], [`UNSEEN`] or [`RECORDER`]: outside of the guest's functions.
 pub fn is_outside(func: FuncId) -> bool {
     func == HOST || func == UNSEEN || func == RECORDER
 }
@@ -46,7 +46,7 @@ pub struct Symbols {
     symbols: usize,
     bytes: usize,
     problems: Vec<SymbolsProblem>,
-    /// Whether what tables say of code is left out.
+    /// Whether code and inlined functions are dropped.
     without_code: bool,
 }
 
@@ -91,8 +91,8 @@ impl fmt::Display for SymbolsProblem {
 }
 
 impl Symbols {
-    /// From now on, what tables say of code and of inlined functions is left out: for whoever shows no lines. Of a large module that
-    /// is as much as the names.
+    /// Drops code and inlined functions of all tables that are added from now on, for reports without lines. In a large
+    /// module they take as much memory as the names.
     pub fn leave_code_out(&mut self) {
         self.without_code = true;
     }
@@ -186,7 +186,7 @@ impl Symbols {
         table.source(table.get(id)?)
     }
 
-    /// What is known of the code of a function.
+    /// The code of a function; empty if it is unknown.
     pub fn code(&self, id: FuncId) -> FunctionCode {
         self.table(id).map_or_else(FunctionCode::default, |table| table.code(id))
     }
@@ -220,7 +220,7 @@ impl Symbols {
         }
     }
 
-    /// The same for whoever keeps it.
+    /// The name as a shared string.
     pub fn shared_name(&self, id: FuncId) -> Arc<str> {
         match self.get(id) {
             Some(symbol) => symbol.demangled.as_ref().unwrap_or(&symbol.name).clone(),
@@ -240,7 +240,7 @@ impl Symbols {
     }
 }
 
-/// The longest name, in bytes. Some formats repeat names, so that a long one makes a file that nobody can store.
+/// The longest name, in bytes. Some formats repeat names, and files must stay small.
 const MAX_NAME: usize = 1 << 16;
 
 /// The longest path of a source file, in bytes: some formats say it with each function.
@@ -253,10 +253,10 @@ fn shorten<S: Deref<Target = str> + From<String>>(name: &mut S) {
     }
 }
 
-/// What is kept of an inlined function beside its name.
+/// Bytes of an inlined function without its name.
 const INLINED_LEN: usize = size_of::<InlinedFunction>();
 
-/// How many bytes of text a table has, such as people see it.
+/// Bytes of a table's texts as they are printed.
 fn bytes_of(table: &SymbolTable) -> usize {
     let names = |symbol: &Symbol| {
         printable(&symbol.name).len() + symbol.demangled.as_deref().map_or(0, |name| printable(name).len())
@@ -269,20 +269,20 @@ fn bytes_of(table: &SymbolTable) -> usize {
     names.chain(texts).chain(inlined).chain([table.codes.size()]).fold(0, usize::saturating_add)
 }
 
-/// Stands for a name where it is only counted. Should two names ever have the same, both get their ids as if they were equal.
+/// The hash of a name. Two names with one hash are labelled as if they were equal.
 fn hash_of(name: &str) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(name.as_bytes());
     hasher.finish()
 }
 
-/// Whether a name ends as that of one of several functions does.
+/// Whether a name ends in ` #` and a number, as labels of equal names do.
 fn has_number(name: &str) -> bool {
     name.rsplit_once(" #").is_some_and(|(_, number)| number.parse::<u32>().is_ok())
 }
 
-/// Text from a module, such that it can't move the cursor, ring, turn the line around or end it, and may stand in an SVG: names
-/// are the module's own.
+/// Text from a module, such that it can't move the cursor, ring, turn the line around or end it, and is valid in an SVG.
+/// Names come from the module, which isn't trusted.
 pub fn printable(text: &str) -> Cow<'_, str> {
     let bad = |c: char| {
         // XML has no place for the last two, in whatever form: a picture with one in it is none.

@@ -25,7 +25,8 @@ pub fn rough_text(nanos: f64, error: f64) -> String {
     in_unit((nanos / step).round() * step, step)
 }
 
-/// A duration that is a multiple of a step, a power of ten; both in nanoseconds. It has three digits behind the point at most.
+/// A duration that is a multiple of a step, a power of ten; both in nanoseconds. It has at most three digits after the
+/// point.
 fn in_unit(nanos: f64, step: f64) -> String {
     let (unit, name) = match nanos {
         nanos if nanos < 1e3 => (1.0, "ns"),

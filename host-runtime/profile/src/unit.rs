@@ -1,9 +1,9 @@
-//! What the times of a trace are in.
+//! The unit of a trace's times.
 
 use kperf_trace::{ClockKind, Header};
 
-/// What the times of a trace are in: durations are in nanoseconds everywhere here, and where the clock counts instructions each of
-/// these stands for one.
+/// The unit of a trace's times. Durations are in nanoseconds everywhere; where the clock counts instructions, a nanosecond
+/// is one instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// Seconds and their parts.

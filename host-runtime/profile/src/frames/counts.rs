@@ -1,4 +1,4 @@
-//! Counts how often each kind of event happened.
+//! Numbers of events by kind.
 
 use kperf_abi::word::Reason;
 
@@ -23,7 +23,7 @@ pub struct Counts {
     pub gaps: u64,
     /// Events lost in gaps, as far as the trace says how many.
     pub lost_events: u64,
-    /// Gaps in which nobody knows how many events were lost.
+    /// Gaps with an unknown number of lost events.
     pub gaps_of_unknown_size: u64,
     /// Frames closed by an unwind, by reason (in the order of [`Reason::ALL`]).
     pub unwound: [u64; Reason::ALL.len()],
@@ -33,7 +33,7 @@ pub struct Counts {
     pub cut_off: u64,
     /// Frames whose enter was lost.
     pub without_enter: u64,
-    /// Calls for which no frame was kept, as too many were open: [`OTHER`](crate::OTHER) stands for them.
+    /// Calls without a frame of their own, as too many were open; they are in a frame of [`OTHER`](crate::OTHER).
     pub beyond: u64,
 }
 

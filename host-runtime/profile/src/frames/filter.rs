@@ -1,4 +1,4 @@
-//! The filter that reports, replays, graphs and exports share: which calls of a trace are wanted.
+//! The filter of calls that reports, replays, graphs and exports share.
 
 use kperf_trace::LaneId;
 use std::fmt;
@@ -10,9 +10,9 @@ use std::str::FromStr;
 pub struct CallFilter<'a> {
     /// Which functions, by their names as the source has them.
     pub keep: &'a dyn Fn(&str) -> bool,
-    /// Only the outermost so many levels of calls; `None` for all. Only functions that are kept count as levels.
+    /// The number of outermost levels of calls that are kept; `None` for all. Only kept functions count as levels.
     pub depth: Option<u32>,
-    /// Only calls that took at least so many nanoseconds.
+    /// The shortest call that is kept, in nanoseconds.
     pub min_nanos: u64,
     /// Only calls that were open at some time in this range.
     pub range: Range,
@@ -64,8 +64,9 @@ pub enum WindowChoice {
     Nth(u64),
 }
 
-/// A range of time, both ends included, in nanoseconds since the beginning of the trace. The reader knows it
-/// ([`TraceReader::with_beginning`](kperf_trace::TraceReader::with_beginning)), or it is that of the first block's lane.
+/// A range of time, both ends included, in nanoseconds since the beginning of the trace. The beginning is the reader's
+/// ([`TraceReader::with_beginning`](kperf_trace::TraceReader::with_beginning)), or else the beginning of the first block's
+/// lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// Its begin.

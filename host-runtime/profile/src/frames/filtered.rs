@@ -1,4 +1,4 @@
-//! A visitor that tells another one only of the calls that are wanted.
+//! A filter in front of another visitor.
 
 use crate::frames::filter::CallFilter;
 use crate::frames::named::TraceVisitor;
@@ -9,8 +9,8 @@ use kperf_abi::FuncId;
 use kperf_trace::{Allocation, Anchor, CallParent, Header, LaneId, SpanLink};
 use rustc_hash::FxHashMap;
 
-/// Whether calls are told as they were, or only the part of each that lies in the filter's range. Lists show calls as
-/// they were; sums need the parts, or the self time of what began earlier would have no bounds.
+/// Whether calls are shown as they were, or only the part of each that lies in the filter's range. Lists show calls as they
+/// were; sums need the parts, or the self time of what began earlier would have no bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtRange {
     /// As they were.
@@ -19,8 +19,8 @@ pub enum AtRange {
     Clipped,
 }
 
-/// Tells `inner` of the calls that are wanted, in the order of time within a lane. Whether a call is long enough is only
-/// known when it has lasted so long, so it is told late (with its time), together with what is around it.
+/// Passes the calls that the filter keeps to `inner`, in the order of time within a lane. A call with a least length is
+/// passed on once it has lasted that long, with its own start time, and after the calls around it.
 pub(crate) struct Filtered<'a, V: Visitor> {
     inner: V,
     filter: &'a CallFilter<'a>,
@@ -34,11 +34,11 @@ pub(crate) struct Filtered<'a, V: Visitor> {
     shown: u64,
 }
 
-/// What is told of a lane.
+/// The frames of a lane that were passed on.
 struct Lane<F> {
-    /// The frames that were told of, the outermost first.
+    /// The frames that were passed on, the outermost first.
     told: Vec<F>,
-    /// How many frames may yet be told of.
+    /// How many frames may yet be passed on.
     pending: usize,
 }
 
@@ -56,9 +56,9 @@ pub(crate) struct Frame {
     /// How many wanted functions are open outside it.
     level: u32,
     state: State,
-    /// How many calls that are not told of ended inside it, but not inside others that may be told of.
+    /// How many filtered calls ended inside it, but not inside inner frames that may be passed on.
     hidden: u64,
-    /// How many calls it stands for beside its own.
+    /// How many more calls it represents: see [`Visitor::stands_for`].
     others: u64,
     /// Of a frame that has to last longer: for how many ticks its thread worked for the recorder, and when that ended last.
     paused: (u64, u64),
@@ -70,7 +70,7 @@ enum State {
     Unwanted,
     /// It has to last longer.
     Pending,
-    /// It was told of.
+    /// It was passed on.
     Told,
 }
 
@@ -97,7 +97,7 @@ impl<'a, V: TraceVisitor> Filtered<'a, V> {
         }
     }
 
-    /// The other visitor, and how many calls it was told of.
+    /// The inner visitor, and the number of calls that were passed to it.
     pub(crate) fn into_inner(self) -> (V, u64) {
         (self.inner, self.shown)
     }
@@ -110,7 +110,7 @@ impl<'a, V: TraceVisitor> Filtered<'a, V> {
         *self.kept.entry(func).or_insert_with(|| keep(&inner.symbols().name(func)))
     }
 
-    /// A time that the inner visitor is told.
+    /// A time as the inner visitor gets it.
     fn told_ticks(&self, ticks: u64) -> u64 {
         match self.at_range {
             AtRange::Whole => ticks,
@@ -123,12 +123,12 @@ impl<'a, V: TraceVisitor> Filtered<'a, V> {
         self.range_ticks.0 <= ticks && ticks <= self.range_ticks.1
     }
 
-    /// Whether a frame that lasts until now at least is to be told of.
+    /// Whether a frame that is still open at `ticks` has lasted long enough to be passed on.
     fn has_lasted(&self, frame: &Frame, ticks: u64) -> bool {
         ticks.saturating_sub(frame.start_ticks) >= self.min_ticks && ticks >= self.range_ticks.0
     }
 
-    /// A pause within frames, the innermost of which may be one that is not told of: then it lies within the one around that.
+    /// A pause in the innermost frame that is kept.
     fn pause_within(
         &mut self,
         lane: LaneId,
@@ -147,12 +147,12 @@ impl<'a, V: TraceVisitor> Filtered<'a, V> {
         }
     }
 
-    /// Tells of the frames that have lasted long enough by now, from outside to inside.
+    /// Passes on the frames that have lasted long enough by now, from outside to inside.
     fn tell(&mut self, lane: LaneId, frames: &mut [Frame], ticks: u64) -> Result<(), V::Error> {
         if self.lanes.get(&lane).is_none_or(|lane| lane.pending == 0) {
             return Ok(());
         }
-        // Frames outside one that was told of were told of; inside one that is too short all are.
+        // Frames outside one that was passed on were passed on; inside one that is too short all are too short.
         let told = frames.iter().rposition(|frame| frame.state == State::Told).map_or(0, |last| last + 1);
         for frame in frames.iter_mut().skip(told).filter(|frame| frame.state == State::Pending) {
             if !self.has_lasted(frame, ticks) {
@@ -182,7 +182,7 @@ impl<V: TraceVisitor> Visitor for Filtered<'_, V> {
         let per_nano = self.header.clock.ticks_per_second / 1e9;
         let at = |nanos: u64| (nanos as f64 * per_nano).min(u64::MAX as f64);
         let range = self.filter.range;
-        // The first tick that isn't before the range, and the last that isn't behind it.
+        // The first and the last tick in the range.
         self.range_ticks.0 = start_ticks.saturating_add(at(range.start_nanos).ceil() as u64);
         if range.start_nanos == 0 {
             // Other lanes may have begun before the first one that the trace has a block of.
@@ -243,7 +243,7 @@ impl<V: TraceVisitor> Visitor for Filtered<'_, V> {
         let state = self.lanes.entry(lane).or_default();
         if frame.state != State::Told {
             state.pending -= usize::from(frame.state == State::Pending);
-            // What isn't in the part of a call that is told is not inside of it.
+            // A clipped call contains only what lies in its shown part.
             let is_inside = self.at_range == AtRange::Whole
                 || (frame.start_ticks <= self.range_ticks.1 && ticks >= self.range_ticks.0);
             if let Some(parent) = parents.last_mut().filter(|_| is_inside) {

@@ -1,11 +1,11 @@
 //! Which calls are open, at every moment of a trace.
 //!
-//! [`Frames`] takes the batches of a trace, keeps a stack of open frames per lane, and tells a [`Visitor`] of every frame
-//! that opens or closes. The call tree, the replay and the exports are visitors, so that all of them agree on what an
-//! unwind, a gap or a leave without a frame means.
+//! [`Frames`] takes the batches of a trace, keeps a stack of open frames per lane, and shows a [`Visitor`] every frame that
+//! opens or closes. The call tree, the replay and the exports are visitors, so that all of them agree on what an unwind, a
+//! gap or a leave without a frame means.
 //!
 //! All lanes together keep at most [`MAX_OPEN_FRAMES`](crate::MAX_OPEN_FRAMES) frames at once. A lane that goes deeper gets
-//! one more frame, of the function [`OTHER`]. It stands for all frames above it until they have closed.
+//! one more frame, of the function [`OTHER`], which represents all frames above it until they have closed.
 
 use crate::frames::counts::Counts;
 use crate::frames::problem::{Problem, Problems};
@@ -26,9 +26,9 @@ struct Lane<F> {
     id: LaneId,
     /// The outermost first.
     frames: Vec<F>,
-    /// How many open frames the last of `frames` stands for; 0 if it is a frame like others.
+    /// How many open frames the last of `frames` represents; 0 for an ordinary frame.
     beyond: usize,
-    /// How many calls that one stands for, those that have ended included.
+    /// How many calls that frame represents, ended ones included.
     beyond_calls: u64,
     calls: u64,
     start_ticks: u64,
@@ -59,7 +59,7 @@ pub struct LaneStatus {
 }
 
 impl<F> Lane<F> {
-    /// How many frames are kept, without the one that stands for others.
+    /// How many frames are kept, without the one that represents others.
     fn kept(&self) -> usize {
         self.frames.len() - usize::from(self.beyond != 0)
     }
@@ -107,7 +107,7 @@ impl<V: Visitor> Frames<V> {
         }
     }
 
-    /// Says when the trace begins, if its first lane isn't the one that begins first.
+    /// Sets when the trace begins, as its first lane may not be the earliest.
     pub(crate) fn begins_at(&mut self, ticks: Option<u64>) {
         self.beginning = ticks;
     }
@@ -141,7 +141,7 @@ impl<V: Visitor> Frames<V> {
             }
         };
         if matches!(batch.events, [TimedEvent { event: Event::Lost { .. }, .. }, ..]) {
-            // What is lost is the recorder's: any of its stacks may have been concerned.
+            // The recorder lost it: any of its stacks may be affected.
             for lane in self.lanes.iter_mut().filter(|lane| lane.id.recorder == batch.lane.recorder) {
                 lane.after_a_gap = true;
             }
@@ -185,8 +185,8 @@ impl<V: Visitor> Frames<V> {
         result
     }
 
-    /// Closes what is still open: the recording was cut off. The end is that of the trace, or the lane's last event if
-    /// that comes later. Lanes that count their own instructions say nothing of each other: each ends with its last event.
+    /// Closes open frames as cut off: at the end of the trace, or at the lane's last event if that comes later. Lanes that
+    /// count their own instructions say nothing of each other: each ends with its last event.
     pub fn finish(&mut self, end_ticks: u64, unit: Unit) -> Result<(), V::Error> {
         let is_one_clock = unit == Unit::Time || self.lanes.len() == 1;
         for lane in &mut self.lanes {
@@ -343,7 +343,7 @@ impl<V: Visitor> Step<'_, V> {
         Ok(())
     }
 
-    /// So many of the open frames that are not kept are closed. The frame that stands for them closes with the last.
+    /// Closes `count` of the open frames that are not kept. The frame that represents them closes with the last.
     #[cold]
     fn leave_beyond(&mut self, closed: usize, ending: Ending, ticks: u64) -> Result<(), V::Error> {
         self.lane.beyond = self.lane.beyond.saturating_sub(closed);
@@ -361,7 +361,7 @@ impl<V: Visitor> Step<'_, V> {
         let id = self.lane.id;
         let (mut calls, mut leaves) = (0, 0);
         let mut now = self.lane.now;
-        // None may be kept above the frame that stands for others.
+        // No frame may be kept above the one that represents others.
         let most = |step: &Self| if step.lane.beyond == 0 { step.most } else { 0 };
         let mut kept_most = most(self);
         let mut events = events;
@@ -445,7 +445,7 @@ impl<V: Visitor> Step<'_, V> {
 }
 
 impl<V: Visitor> Step<'_, V> {
-    /// One word more of a record of memory. What is no record is passed over.
+    /// The next word of a record of memory. Unknown records are skipped.
     fn record(&mut self, word: u32) -> Result<(), V::Error> {
         let (words, len) = &mut self.lane.record;
         if word < RECORD_MORE {

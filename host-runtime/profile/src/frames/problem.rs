@@ -1,9 +1,9 @@
-//! What doesn't fit together in a trace whose bytes are sound.
+//! Events of a sound file that contradict each other.
 
 use kperf_trace::LaneId;
 use std::fmt;
 
-/// Something that no recorder writes. The trace is read all the same; what it says there is doubtful.
+/// Something that no recorder writes. Reading goes on; figures there are doubtful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// A leave while no frame was open.
@@ -24,7 +24,7 @@ pub enum Problem {
         /// How many frames were open.
         open: usize,
     },
-    /// A block says that another number of frames is open than the events before it have left. The block is believed.
+    /// A block's number of open frames differs from what the events before it left. The block's number is used.
     DepthDiffers {
         /// Where.
         lane: LaneId,
@@ -35,7 +35,8 @@ pub enum Problem {
         /// How many by the block.
         recorder: usize,
     },
-    /// A block begins before the last event of the block before it. Time stands still there.
+    /// A block begins before the last event of the block before it. The lane's time stays at the last event until the block
+    /// has caught up.
     TimeWentBack {
         /// Where.
         lane: LaneId,
@@ -76,7 +77,7 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// How many are kept: enough to understand what is wrong, few enough for a trace that is nothing but wrong.
+    /// How many are kept.
     pub const KEPT: usize = 16;
 
     #[cold]

@@ -1,4 +1,4 @@
-//! The trait of everything that follows the open frames of a trace.
+//! The visitor of open frames.
 
 use crate::symbols::OTHER;
 use kperf_abi::FuncId;
@@ -35,7 +35,7 @@ impl Ending {
     }
 }
 
-/// Is told of each frame that opens or closes. Ticks never go back within a lane.
+/// Gets each frame that opens or closes. Ticks never go back within a lane.
 pub trait Visitor {
     /// What the visitor remembers of an open frame.
     type Frame;
@@ -53,7 +53,8 @@ pub trait Visitor {
         Ok(())
     }
 
-    /// A function was entered, above `parents` (the outermost first). [`LOST`](crate::LOST) stands for one whose enter was lost.
+    /// A function was entered, above `parents` (the outermost first). The function is [`LOST`](crate::LOST) if the enter
+    /// was lost.
     fn enter(
         &mut self,
         lane: LaneId,
@@ -72,12 +73,12 @@ pub trait Visitor {
         ticks: u64,
     ) -> Result<(), Self::Error>;
 
-    /// A filter left out so many calls directly inside a frame: their time counts as the frame's own. Told once, before the frame
-    /// is closed.
+    /// The number of calls directly inside a frame that a filter left out: their time is self time of the frame. Called
+    /// once, before the frame is closed.
     fn hidden(&mut self, _frame: &mut Self::Frame, _calls: u64) {}
 
-    /// A frame of the function [`OTHER`](crate::OTHER) stands for so many calls. They have no frames, as too many were open. Told
-    /// once, before the frame is closed.
+    /// The number of calls in a frame of the function [`OTHER`](crate::OTHER). They have no frames of their own, as too
+    /// many were open. Called once, before the frame is closed.
     fn stands_for(&mut self, _frame: &mut Self::Frame, _calls: u64) {}
 
     /// The host marked a point in time.
@@ -96,8 +97,8 @@ pub trait Visitor {
         OTHER
     }
 
-    /// The innermost of the open frames asked for memory, or gave it back. `by`: the function whose code did it, an allocator's that
-    /// has left or the innermost frame's; [`OTHER`] if that isn't known.
+    /// The innermost of the open frames asked for memory, or gave it back. `by`: the function that did it, an allocator
+    /// that has left or the innermost frame's function; [`OTHER`] if that isn't known.
     fn allocation(
         &mut self,
         _lane: LaneId,
@@ -109,8 +110,8 @@ pub trait Visitor {
         Ok(())
     }
 
-    /// For the last so many ticks the guest's thread worked for the recorder, or waited for it. That is no part of the innermost
-    /// frame's own time. Pauses in a row are one.
+    /// In the last `paused` ticks the guest's thread worked for the recorder, or waited for it. That is no self time of the
+    /// innermost frame. Successive pauses are joined.
     fn pause(
         &mut self,
         _lane: LaneId,
@@ -121,7 +122,7 @@ pub trait Visitor {
         Ok(())
     }
 
-    /// Events are missing here; how many, if that is known.
+    /// Events are missing here; `events` is `None` if their number is unknown.
     fn lost(
         &mut self,
         _lane: LaneId,

@@ -1,4 +1,4 @@
-//! Calls one by one, each told when it ends: for formats with a record per call.
+//! Calls one by one, each when it ends: for formats with a record per call.
 
 use crate::frames::filter::CallFilter;
 use crate::frames::filtered::AtRange;
@@ -11,7 +11,7 @@ use kperf_trace::{Anchor, Header, LaneId, TraceReader};
 use rustc_hash::FxHashMap;
 use std::io::{self, Read};
 
-/// One call. Times are nanoseconds since the trace began, as those of [`Range`](crate::Range) are.
+/// One call. Times are nanoseconds since the trace began, as in [`Range`](crate::Range).
 #[derive(Clone, Copy, Debug)]
 pub struct ListedCall {
     /// Numbers of calls count from 1, in the order of the trace's blocks.
@@ -40,12 +40,12 @@ pub struct ListedCall {
     pub ending: Ending,
     /// The number of the outermost call around it, or its own.
     pub root: u64,
-    /// How many calls the outermost one around it had made before this one, itself included.
+    /// The number of calls made below the outermost call before this one, the outermost included.
     pub place: u64,
 }
 
 impl ListedCall {
-    /// How it ended: `leave`; `counted` if nobody knows when.
+    /// How it ended: `leave`; `counted` if its end is unknown.
     pub fn ending(&self) -> &'static str {
         self.ending.as_str().unwrap_or(if self.is_counted { "counted" } else { "leave" })
     }
@@ -56,11 +56,11 @@ pub trait CallSink {
     /// A call has ended.
     fn call(&mut self, symbols: &Symbols, call: &ListedCall) -> io::Result<()>;
 
-    /// One more moment, read on the trace's clock and on the calendar's.
+    /// A moment on the trace's clock and on the calendar's.
     fn anchor(&mut self, _anchor: &Anchor) {}
 }
 
-/// Tells a sink of all calls that a filter lets through, each when it ends. Fails where reading or the sink does.
+/// Gives a sink all calls that a filter lets through, each when it ends. Fails where reading or the sink does.
 pub fn list_calls<R: Read, S: CallSink>(
     mut reader: TraceReader<R>,
     filter: &CallFilter<'_>,

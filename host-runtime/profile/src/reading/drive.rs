@@ -1,4 +1,4 @@
-//! One pass over a trace for a visitor that works as it goes by.
+//! One pass of a visitor over a trace.
 
 use crate::frames::filter::{CallFilter, Range};
 use crate::frames::filtered::{AtRange, Filtered};
@@ -18,13 +18,13 @@ pub(crate) struct Driven<V> {
     pub(crate) lanes: Vec<LaneStatus>,
     /// When the recording ended.
     pub(crate) end_ticks: u64,
-    /// How many calls the visitor was told of.
+    /// How many calls the visitor was shown.
     pub(crate) shown: u64,
     /// What was sampled.
     pub(crate) windows: Windows,
 }
 
-/// Shows a visitor the calls of a trace that a filter lets through. `progress` is told how many bytes were read so far.
+/// Shows a visitor the calls of a trace that a filter lets through. `progress` gets the number of bytes read so far.
 pub(crate) fn drive<R: Read, V: TraceVisitor>(
     reader: &mut TraceReader<R>,
     visitor: V,
@@ -101,7 +101,7 @@ impl<V: TraceVisitor> Pass<V> {
         Ok(())
     }
 
-    /// What it leaves if that was all: calls that are open are cut off.
+    /// Ends the pass: open calls are cut off.
     pub(crate) fn end<R: Read>(self, reader: &TraceReader<R>) -> Result<Driven<V>, V::Error> {
         let Pass { mut frames, stalls, mut windows } = self;
         windows.settle();

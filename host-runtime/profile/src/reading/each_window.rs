@@ -1,4 +1,4 @@
-//! The windows of a profile one by one, while the trace may still grow.
+//! The windows of a profile one by one, also of a growing trace.
 
 use crate::reading::profile::Profile;
 use crate::sampled::windows::Windows;

@@ -1,4 +1,4 @@
-//! What a pass over a trace leaves beside its product.
+//! What an export found in its trace.
 
 use crate::frames::filter::CallFilter;
 use crate::frames::filtered::AtRange;
@@ -11,10 +11,10 @@ use crate::symbols::{RECORDER, Symbols};
 use kperf_trace::{Header, LaneId, TraceReader};
 use std::io::{self, Read};
 
-/// What an export found on its way.
+/// What an export found in its trace.
 #[derive(Clone, Debug)]
 pub struct Exported {
-    /// What people must know before they trust the times.
+    /// How sound the trace is.
     pub health: Health,
     /// The functions.
     pub symbols: Symbols,
@@ -46,7 +46,7 @@ where
     Ok((visitor, Exported { health, symbols, lanes, calls }))
 }
 
-/// Tells of a pause as of a call of [`RECORDER`], as the call tree has it: it is no function's own time.
+/// Shows a pause as a call of [`RECORDER`], as the call tree does: it is no function's self time.
 pub fn pause_as_call<V: Visitor>(
     visitor: &mut V,
     lane: LaneId,

@@ -1,4 +1,4 @@
-//! The profile of a trace that is still being written.
+//! The profile of a growing trace.
 
 use crate::reading::drive::Pass;
 use crate::reading::profile::Profile;
@@ -6,7 +6,7 @@ use crate::tree::builder::Growth;
 use kperf_trace::{Item, TraceReader};
 use std::io::Read;
 
-/// Takes what a reader gives and says what it comes to so far, as [`Profile::read`] does of a whole trace.
+/// Takes a reader's items, and makes profiles of what came so far, as [`Profile::read`] does of a whole trace.
 #[derive(Clone)]
 pub struct GrowingProfile {
     pass: Pass<Growth<()>>,
@@ -27,7 +27,7 @@ impl GrowingProfile {
         }
     }
 
-    /// What the trace says so far; calls that are open are cut off here. `reader` is the one that gave the items.
+    /// The profile so far; open calls are cut off here. `reader` must be the one that gave the items.
     pub fn profile<R: Read>(&self, reader: &TraceReader<R>) -> Profile {
         match self.pass.clone().end(reader) {
             Ok(driven) => Profile::of(driven, reader, None).0,

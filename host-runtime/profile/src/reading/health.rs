@@ -1,4 +1,4 @@
-//! What people must know about a trace before they trust its figures.
+//! The soundness of a trace: loss, damage, stalls.
 
 use crate::frames::counts::Counts;
 use crate::frames::problem::Problems;
@@ -9,30 +9,30 @@ use crate::text::{nanos_text, times};
 use kperf_trace::{Anomaly, Reason, Stall, StallKind, StallTotal, Summary, TraceReader};
 use std::io::Read;
 
-/// How sound a trace is: what was lost, what stood still, what was cut short, what is damaged.
+/// How sound a trace is: lost events, stalls, calls cut short, damage.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
     /// How often each kind of event happened.
     pub counts: Counts,
     /// The stalls. While they lasted, times are not what they seem.
     pub stalls: Stalls,
-    /// The trace's last word, if it wasn't cut off.
+    /// The trace's summary; `None` if the recording was cut off.
     pub summary: Option<Summary>,
-    /// What is wrong with the file.
+    /// Damage of the file.
     pub anomalies: Vec<Anomaly>,
     /// Events that don't fit together.
     pub problems: Problems,
-    /// Symbol tables that can't be used, or whose modules' figures can't be added to others'.
+    /// Symbol tables that can't be used.
     pub symbols: Vec<SymbolsProblem>,
     /// What was sampled, if the trace is a profile.
     pub sampling: Option<Sampling>,
-    /// Calls that were too many to be told apart.
+    /// Calls over the limits of paths and frames.
     pub beyond: Beyond,
     /// Why a ticker that was wanted is not the clock.
     pub no_ticker: Option<String>,
 }
 
-/// How many notes of a trace are shown: nobody writes more.
+/// How many notes of a trace are shown.
 const NOTES: usize = 100;
 
 /// All stalls of a trace.
@@ -55,7 +55,7 @@ impl Stalls {
 }
 
 impl Health {
-    /// What is known when `reader` is at its end, or so far: from [`Frames`](crate::frames::Frames) and what else the reader gave.
+    /// The health of what was read so far; `counts` and `problems` are from [`Frames`](crate::frames::Frames).
     pub fn new<R: Read>(
         reader: &TraceReader<R>,
         counts: Counts,
@@ -65,7 +65,7 @@ impl Health {
     ) -> Health {
         let summary = reader.summary().cloned();
         if let Some(summary) = &summary {
-            // It knows also of those that were too many to be written one by one.
+            // It also counts those that were too many to be written one by one.
             let larger = |a: StallTotal, b: StallTotal| if b.count > a.count { b } else { a };
             stalls.ticker = larger(stalls.ticker, summary.ticker_stalls);
             stalls.writer = larger(stalls.writer, summary.writer_stalls);

@@ -48,13 +48,13 @@ pub struct Profile {
     /// Each window by itself, if the filter asked for that ([`WindowChoice::Each`](crate::WindowChoice::Each)). In the order of
     /// the trace: the windows of one lane are in the order of time.
     pub windows: Vec<WindowProfile>,
-    /// The spans that nodes of the tree stand for: see [`link_number`](crate::link_number). There are none, but with
+    /// The spans of the tree's links: see [`link_number`](crate::link_number). There are none, but with
     /// [`Profile::read_linked`].
     pub links: Vec<SpanLink>,
 }
 
 impl Profile {
-    /// Reads a trace to its end. `progress` is told how many bytes were read so far, chunk by chunk.
+    /// Reads a trace to its end. `progress` gets the number of bytes read so far.
     ///
     /// Fails only where reading does: damage is in [`Profile::health`].
     pub fn read<R: Read>(reader: TraceReader<R>, progress: impl FnMut(u64)) -> io::Result<Profile> {
@@ -82,7 +82,7 @@ impl Profile {
         Profile::grown(reader, Growth::new(observer), filter, progress)
     }
 
-    /// [`Profile::read_observed`] for whoever shows no lines: the profile's symbols say nothing of code and of inlined functions
+    /// [`Profile::read_observed`] without lines: the profile's symbols have no code and no inlined functions
     /// ([`Symbols::leave_code_out`]).
     pub fn read_without_code<R: Read, O: CallObserver>(
         reader: TraceReader<R>,
@@ -133,7 +133,7 @@ impl Profile {
         Ok((Profile { links: links.spans, ..profile }, observer))
     }
 
-    /// The profile of a trace that has told nothing yet.
+    /// The profile of an empty trace.
     pub(crate) fn of_nothing(header: Header) -> Profile {
         Profile {
             header,
@@ -224,8 +224,8 @@ impl Profile {
         self.health.sampling.as_ref()
     }
 
-    /// How far times with the sum `self_nanos` can be trusted. `None` if each event read the clock, or if nobody knows: a trace
-    /// that was cut off doesn't say how often its ticker ticked.
+    /// How far times with the sum `self_nanos` can be trusted. `None` if each event read the clock, or if it is unknown: a
+    /// trace that was cut off doesn't say how often its ticker ticked.
     pub fn precision(&self, self_nanos: f64) -> Option<Precision> {
         if let Some(sampling) = self.sampling() {
             return Some(Precision::of_samples(sampling, self_nanos, self.calls()));
