@@ -7,7 +7,7 @@
 //! * ```` ```js app.mjs ````: a file that the page's commands use. ```` ```rust examples/x.rs ````: lines of that file.
 //! * A relative link leads to a file.
 //!
-//! Blocks that call node need the built package (`npm run build` in host-runtime/js), and are skipped by name without it.
+//! Blocks that run node with the package need it built (`npm run build` in host-runtime/js), and are skipped by name without it.
 
 #![cfg(unix)]
 
@@ -75,10 +75,13 @@ fn commands_print_what_the_pages_say() {
     for page in pages() {
         let text = fs::read_to_string(&page).unwrap();
         let folder = folder();
+        let plain = plain_programs(&text);
         for block in blocks(&text) {
             let place = format!("{}:{}", page.strip_prefix(ROOT).unwrap().display(), block.line);
             match (block.language.as_str(), &block.file) {
-                ("console", _) if block.lines.iter().any(|line| calls_node(line)) && !has_package() => {
+                ("console", _)
+                    if block.lines.iter().any(|line| needs_package(line, &plain)) && !has_package() =>
+                {
                     eprintln!(
                         "skipped: {place} needs host-runtime/js/dist (`npm ci && npm run build` there)"
                     );
@@ -208,8 +211,17 @@ fn has_package() -> bool {
     Path::new(ROOT).join("host-runtime/js/dist/node/index.js").exists()
 }
 
-fn calls_node(line: &str) -> bool {
-    line.strip_prefix("$ ").is_some_and(|command| command.starts_with("node ") || command.contains(" node "))
+/// The page's programs for node that don't use the package.
+fn plain_programs(text: &str) -> Vec<String> {
+    let is_plain = |block: &Block| !block.lines.iter().any(|line| line.contains("kperf-wasm"));
+    blocks(text).into_iter().filter(is_plain).filter_map(|block| block.file).collect()
+}
+
+/// Whether a line runs node with the package.
+fn needs_package(line: &str, plain: &[String]) -> bool {
+    let Some(command) = line.strip_prefix("$ ") else { return false };
+    let calls_node = command.starts_with("node ") || command.contains(" node ");
+    calls_node && !plain.iter().any(|file| command.contains(&format!("node {file}")))
 }
 
 /// The commands of a block, each with the output that the page shows.
