@@ -1,4 +1,4 @@
-//! What can go wrong with a recording.
+//! The errors of building, linking and finishing a recording.
 
 use kperf_abi::symbols::SymbolsError;
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub struct Error {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The builder was given no place for the trace.
+    /// The builder has no sink for the trace.
     NoSink,
     /// The bytes that should be a symbol table can't be read as one.
     Symbols(SymbolsError),
@@ -25,7 +25,7 @@ pub enum ErrorKind {
         /// The ids of the table that was refused.
         second: Range<u32>,
     },
-    /// Instructions are the clock, and the recorder stands beside the module, where nobody counts them.
+    /// Instructions are the clock, but the recorder is beside the module, where they are not counted.
     ClockInside,
     /// A ticker's period is zero or longer than a second.
     Period(std::time::Duration),
@@ -45,13 +45,13 @@ pub enum ErrorKind {
     Compile(Box<dyn std::error::Error + Send + Sync>),
     /// A linker can't serve all stores of a module that has its recorder inside.
     RecorderInside,
-    /// Memories of the engine may move when they grow, and the recorder of a component would be looked for where it was.
+    /// Memories of the engine may move when they grow, so a component's recorder would not be found.
     MemoriesMove,
-    /// The trace is not whole: a write has failed.
+    /// The trace is incomplete: a write has failed.
     Write {
         /// The first error of the sink.
         source: io::Error,
-        /// Events that are not in the trace, those included that had no room in the queue.
+        /// Events that are not in the trace, including those that had no room in the queue.
         dropped_events: u64,
     },
     /// The sink panicked.
@@ -79,7 +79,7 @@ impl From<ErrorKind> for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.kind {
-            ErrorKind::NoSink => f.write_str("the recorder has no sink: say with `sink` where the trace goes"),
+            ErrorKind::NoSink => f.write_str("the recorder has no sink: call `sink`"),
             ErrorKind::Symbols(_) => f.write_str("a module's symbols can't be read"),
             ErrorKind::OverlappingIds { first, second } => write!(
                 f,
@@ -90,7 +90,7 @@ impl fmt::Display for Error {
                 "instructions are counted inside of modules: rewrite them to count their instructions, and use `link_inlined`",
             ),
             ErrorKind::Period(period) => {
-                write!(f, "a ticker's period of {period:?} makes no sense: it must be above zero, and a second at most")
+                write!(f, "a ticker's period of {period:?} is not possible: it must be above zero and at most a second")
             }
             ErrorKind::Thread(_) => f.write_str("failed to start a thread"),
             ErrorKind::NativeStacks(_) => f.write_str(
@@ -107,8 +107,8 @@ impl fmt::Display for Error {
                 "the module has its recorder inside, which each store must link: use `Recorder::link_inlined`",
             ),
             ErrorKind::MemoriesMove => f.write_str(
-                "the engine's memories may move when they grow, and a component's recorder must stay where it is: leave \
-                 `Config::memory_reservation` as it is, or say `Config::memory_may_move(false)`",
+                "the engine's memories may move when they grow, and a component's recorder must not: keep the default of \
+                 `Config::memory_reservation`, or call `Config::memory_may_move(false)`",
             ),
             ErrorKind::Write { dropped_events: 0, .. } => f.write_str("failed to write the trace"),
             ErrorKind::Write { dropped_events, .. } => {

@@ -1,4 +1,4 @@
-//! The lanes of one store: those of its components' recorders.
+//! The lanes and profiles of one store's components.
 #![allow(unsafe_code)] // A component's memory can't be reached in another way by other threads.
 
 use crate::error::{ErrorKind, Result};
@@ -17,7 +17,7 @@ use wasmtime::{Engine, Store};
 /// The lanes of a store.
 pub(crate) struct StoreLanes {
     pub(super) recording: Arc<Recording>,
-    /// Where the data of the store lie. They stay there.
+    /// The address of the store's data, which never move.
     pub(super) data: usize,
     /// The host's calls into it.
     pub(super) calls: Arc<HostCalls>,
@@ -26,13 +26,13 @@ pub(crate) struct StoreLanes {
 
 #[derive(Default)]
 pub(super) struct Inner {
-    /// The lanes, in the order in which their recorders began; it only grows until the store goes.
+    /// The lanes, in the order in which their recorders began. It only grows until the store is dropped.
     pub(super) lanes: Vec<LaneGuard>,
-    /// Those that make a profile.
+    /// The profiles.
     pub(super) profiles: Vec<ProfiledGuard>,
     pub(super) parent: Option<TraceContext>,
     pub(super) is_async: bool,
-    /// The store is about to go.
+    /// The store is about to be dropped.
     pub(super) is_closed: bool,
 }
 
@@ -61,7 +61,7 @@ impl StoreLanes {
         inner.profiles.iter().for_each(|guard| guard.profiled.core.set_async());
     }
 
-    /// A recorder begins, with this memory. Answers the number of its lane, if there is one. Fails if it began before.
+    /// A recorder begins, with this memory. Returns its lane's number, if it records. Fails if it began before.
     pub(super) fn attach(&self, address: NonNull<u8>, counts: bool) -> wasmtime::Result<Option<u32>> {
         self.recording.check_counts(counts)?;
         let mut inner = self.inner();
@@ -103,7 +103,7 @@ impl StoreLanes {
             return Err(wasmtime::Error::msg("a block is flushed that is no recorder's"));
         }
         core.hand_over((START + block.len()) as u32, state);
-        // What found no room came behind what did.
+        // The lost events came after the block's.
         if lost > 0 {
             core.lose(lost);
         }

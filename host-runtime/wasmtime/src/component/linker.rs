@@ -1,4 +1,4 @@
-//! What the recorders of components import.
+//! Defines the imports of components' recorders.
 #![allow(unsafe_code)] // A component's memory can't be reached in another way by other threads.
 
 use super::lanes::{NO_RECORDER, StoreLanes};
@@ -15,9 +15,9 @@ use std::sync::Arc;
 use wasmtime::component::{Linker, WasmList};
 use wasmtime::{Engine, Memory, MemoryType, Store, StoreContextMut};
 
-/// The least alignment of a memory's first byte, in bytes.
+/// The minimal alignment of a memory's first byte, in bytes.
 const HOST_PAGE: usize = 4096;
-/// How many pages a memory with 32-bit addresses has at most.
+/// The maximal number of pages of a memory with 32-bit addresses.
 const MOST_PAGES: u64 = 1 << 16;
 /// The lane number of a recorder that records nothing.
 const NO_LANE: u32 = u32::MAX;
@@ -73,19 +73,19 @@ pub(crate) fn define<T: 'static>(
 fn recorder_at(bytes: &[u8]) -> wasmtime::Result<NonNull<u8>> {
     // wasmtime itself gives the address to compiled code, which writes there.
     let address = std::ptr::with_exposed_provenance_mut::<u8>(bytes.as_ptr().expose_provenance());
-    // A recorder's memory begins with what it attaches, and a memory begins with a page of the host's.
+    // A recorder attaches its memory from its beginning, and a memory begins at a page of the host.
     NonNull::new(address)
         .filter(|address| address.addr().get().is_multiple_of(HOST_PAGE))
         .ok_or_else(|| wasmtime::Error::msg(NO_RECORDER))
 }
 
-/// Whether memories of this engine stay where they are when they grow. A recorder's can't grow, but any component may say that its
-/// memory is one, and we keep its address.
+/// Whether memories of this engine keep their address when they grow. A recorder's memory can't grow, but any component may claim
+/// that its memory is one, and we keep the address.
 fn memories_stay(engine: &Engine) -> Result<bool> {
     let mut store = Store::new(engine, ());
     let memory = Memory::new(&mut store, MemoryType::new(MEMORY_PAGES, None)).map_err(failed)?;
     let address = memory.data_ptr(&store);
-    // Nothing of it is touched. Where it can't grow any more, no memory can.
+    // No page of it is touched. After this one can't grow any more, no memory can.
     let mut added = u64::from(MEMORY_PAGES);
     while memory.size(&store) < MOST_PAGES && memory.grow(&mut store, added).is_ok() {
         if memory.data_ptr(&store) != address {

@@ -1,7 +1,7 @@
 //! The host's side of components whose core modules have probes.
 //!
-//! A recorder in a component keeps its block in a memory of its component: shared memories can't be reached from there. We keep
-//! its address, which is good as long as the store. So the lanes end before their store does: [`RecordedStore`] sees to it.
+//! A recorder in a component keeps its block in a memory of the component, since components have no shared memories. We keep the
+//! memory's address, which is valid as long as the store. So lanes must end before their store: [`RecordedStore`] ensures it.
 
 mod lanes;
 mod linker;

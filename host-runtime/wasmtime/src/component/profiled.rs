@@ -1,4 +1,4 @@
-//! Components that make a profile.
+//! Profiles of components.
 #![allow(unsafe_code)] // A component's memory can't be reached in another way by other threads.
 
 use super::lanes::{NO_RECORDER, StoreLanes};
@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 impl StoreLanes {
-    /// A recorder begins that makes a profile, with this memory. Fails if it began before.
+    /// A profile's recorder begins, with this memory. Fails if it began before.
     pub(super) fn attach_profile(
         &self,
         address: NonNull<u8>,
@@ -33,7 +33,7 @@ impl StoreLanes {
         }
         // SAFETY: the caller has seen a memory of this size at the address, in the store whose data have `self`. No memory of its engine
         // moves when it grows (`define` has seen to that), so it stays there as long as the store. Before `RecordedStore` drops the
-        // store, it closes the profile and takes it from the sampler: nobody uses the counts after that.
+        // store, it closes the profile and takes it from the sampler: the counts are not used after that.
         let counts = unsafe { Counts::of_component(address, bytes, first, functions) };
         let counts = counts.ok_or_else(|| wasmtime::Error::msg(NO_RECORDER))?;
         let core = recording.open_lane(LaneMemory::own(), true);
@@ -56,7 +56,7 @@ impl StoreLanes {
         Ok(())
     }
 
-    /// A call of the host's begins. Answers where the stacks stand.
+    /// A host's call begins. Returns the tops of the stacks.
     pub(super) fn begin_profiles(&self) -> Vec<u32> {
         let inner = self.inner();
         let tops = inner.profiles.iter().map(|guard| guard.profiled.top()).collect();
@@ -67,18 +67,18 @@ impl StoreLanes {
         tops
     }
 
-    /// It ends. If it failed, for a reason, what it left open is closed.
+    /// The call ends. If it failed, closes the calls that it left open, with the reason.
     pub(super) fn end_profiles(&self, tops: &[u32], reason: Option<Reason>) {
         let inner = self.inner();
         for (n, guard) in inner.profiles.iter().enumerate() {
-            // One that has begun meanwhile was at depth 0.
+            // A profile that has begun meanwhile was at depth 0.
             let top = tops.get(n).copied().unwrap_or(STACK as u32);
             if reason.is_some() {
                 guard.profiled.resume();
             }
             match reason {
                 Some(reason) if guard.profiled.is_open(top) => guard.profiled.unwind(top, reason),
-                // What `post-return` is to end is open.
+                // The call stays open until `post-return` ends it.
                 None if guard.profiled.is_open(top) => {}
                 _ => guard.profiled.returned(top),
             }
@@ -87,7 +87,7 @@ impl StoreLanes {
         self.calls.end();
     }
 
-    /// An asynchronous call begins to wait, or goes on.
+    /// An asynchronous call begins to wait, or continues.
     pub(super) fn wait_profiles(&self, waits: bool) {
         for guard in &self.inner().profiles {
             if waits { guard.profiled.suspend() } else { guard.profiled.resume() }

@@ -1,4 +1,4 @@
-//! The store of a component with probes: its lanes end before it does.
+//! Stores of components with probes: their lanes end before they are dropped.
 
 use super::lanes::{StoreLanes, address_of};
 use crate::error::Result;
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wasmtime::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
 
-/// Stands in a store's data, so that recorders of its components find their lanes. [`Recorder::component_store`] fills it in.
+/// A field of a store's data, through which recorders of its components find their lanes. [`Recorder::component_store`] fills it in.
 ///
 /// [`Recorder::component_store`]: crate::Recorder::component_store
 #[derive(Default)]
@@ -21,7 +21,7 @@ pub struct ComponentLanes {
 }
 
 impl ComponentLanes {
-    /// The lanes of this very store. What stands in the data may have been moved there from another's.
+    /// The lanes of this store. `None` if the field was moved here from another store's data.
     pub(crate) fn of_store<T: 'static>(
         store: &mut StoreContextMut<'_, T>,
         lanes: impl Fn(&mut T) -> &mut ComponentLanes,
@@ -31,7 +31,7 @@ impl ComponentLanes {
     }
 }
 
-/// Stores whose data have no room for [`ComponentLanes`], by the address of their data.
+/// Stores without [`ComponentLanes`] in their data, by the address of their data.
 #[derive(Clone, Default)]
 pub(crate) struct Stores {
     known: Arc<Mutex<HashMap<usize, Arc<StoreLanes>>>>,
@@ -48,13 +48,13 @@ impl Stores {
     }
 }
 
-/// A store for components with probes. [`Recorder::component_store`](crate::Recorder::component_store) makes one. When it is
-/// dropped, it hands over what is recorded, and then drops the store.
+/// A store for components with probes, made by [`Recorder::component_store`](crate::Recorder::component_store). When it is
+/// dropped, it ends the lanes and then drops the store.
 ///
-/// It is used as a `Store` is, through [`AsContextMut`]. There is no way to take the store out.
+/// Use it as a `Store`, through [`AsContextMut`]. The store can't be taken out.
 pub struct RecordedStore<T: 'static> {
     shared: Arc<StoreLanes>,
-    /// Those among which it is to be found, if its data don't lead to its lanes.
+    /// The table in which its lanes are found, if not in its data.
     among: Option<Stores>,
     store: Store<T>,
 }
@@ -70,7 +70,7 @@ impl<T: 'static> RecordedStore<T> {
         Ok(RecordedStore { shared, among: None, store })
     }
 
-    /// The same without room in its data.
+    /// The same for a store without [`ComponentLanes`] in its data.
     #[cfg(feature = "instrument")]
     pub(crate) fn among(
         stores: &Stores,
@@ -82,13 +82,13 @@ impl<T: 'static> RecordedStore<T> {
         Ok(RecordedStore { shared, among: Some(stores.clone()), store })
     }
 
-    /// Sets the parent of the host's calls: a span of the host, say, or the request that it serves. It must be known before a component
-    /// is instantiated. Calls of a parent that isn't sampled are not recorded.
+    /// Sets the parent of the host's calls: for example a span of the host, or the request that it serves. Call it before
+    /// instantiating a component. Calls of a parent that isn't sampled are not recorded.
     pub fn set_parent(&mut self, context: Option<TraceContext>) {
         self.shared.inner().parent = context;
     }
 
-    /// Calls the guest by `call`. If that fails, it closes the frames that the guest opened, for the reason that
+    /// Calls the guest through `call`. If that fails, closes the frames that the guest opened, with the reason that
     /// [`reason_of`](crate::reason_of) finds in the error. The component can't be called again then.
     ///
     /// # Errors
@@ -102,9 +102,8 @@ impl<T: 'static> RecordedStore<T> {
         result
     }
 
-    /// [`call`](RecordedStore::call) for asynchronous calls. When the future is dropped halfway, the frames are closed for
-    /// [`Reason::Host`] at that time. While the call is pending, the guest doesn't run: that time is told as
-    /// a call of `[suspended]`.
+    /// [`call`](RecordedStore::call) for asynchronous calls. If the future is dropped before it is ready, the frames are closed
+    /// with [`Reason::Host`] at that time. The time in which it is pending becomes a call of `[suspended]`.
     ///
     /// # Errors
     ///
@@ -121,7 +120,7 @@ impl<T: 'static> RecordedStore<T> {
         result
     }
 
-    /// How many recorders have begun: one for each instance of a component that has core modules.
+    /// How many recorders have begun: one for each instance of a component with core modules.
     pub fn lanes(&self) -> usize {
         let inner = self.shared.inner();
         inner.lanes.len() + inner.profiles.len()
@@ -151,19 +150,19 @@ impl<T: 'static> Drop for RecordedStore<T> {
         if let Some(stores) = &self.among {
             stores.known().remove(&self.shared.data);
         }
-        // The memories are there until the store is dropped, behind this.
+        // The memories exist until the store is dropped, after this.
         drop((lanes, profiles));
     }
 }
 
 impl StoreLanes {
-    /// An asynchronous call begins to wait, or goes on.
+    /// An asynchronous call begins to wait, or continues.
     fn wait(&self, waits: bool) {
         self.each(if waits { LaneCore::suspend } else { LaneCore::resume });
         self.wait_profiles(waits);
     }
 
-    /// A call of the host's begins.
+    /// A host's call begins.
     fn begin(&self) -> OpenCall<'_> {
         let now = self.recording.outlet.clock.now();
         self.each(|lane| {
@@ -174,12 +173,12 @@ impl StoreLanes {
     }
 }
 
-/// A call of the host's. If it is dropped unsettled, the host panicked or dropped the call's future.
+/// An open host's call. If it is dropped unsettled, the host panicked or dropped the call's future.
 struct OpenCall<'a> {
     shared: &'a StoreLanes,
-    /// Why the frames end that are open when it is dropped.
+    /// The reason with which open frames are closed when it is dropped.
     ends: Option<Reason>,
-    /// Where the stacks of profiles stood when it began.
+    /// The tops of the profiles' stacks at its beginning.
     tops: Vec<u32>,
 }
 

@@ -240,7 +240,7 @@ impl StoreInstances {
         }
     }
 
-    /// An asynchronous call begins to wait, or goes on.
+    /// An asynchronous call begins to wait, or continues.
     fn wait(&self, waits: bool) {
         let instances = self.instances();
         for lane in &instances.lanes {
@@ -344,7 +344,7 @@ impl StoreInstances {
         let target = Target::of_this_thread(code, counts.clone())?;
         if self.recording.sampler.has_same(&target) {
             return Err(
-                "a thread has two instances of a module at a time, which its stack doesn't tell apart: rewrite the \
+                "a thread has two instances of a module at a time, which its stack can't distinguish: rewrite the \
                  module with a shadow stack",
             );
         }

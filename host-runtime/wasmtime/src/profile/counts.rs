@@ -1,4 +1,4 @@
-//! What an instance counts: its calls, in the memory that its recorder is given.
+//! The counts of an instance's calls, in its recorder's memory.
 #![allow(unsafe_code)] // A SharedMemory has no other access than by pointer.
 
 use kperf_abi::FuncId;
@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use wasmtime::SharedMemory;
 
-/// The memory of a recorder of profiles. `kperf_abi::shadow` says what lies where.
+/// The memory of a recorder of profiles. `kperf_abi::shadow` defines its layout.
 #[derive(Clone)]
 pub(crate) struct Counts {
     cells: NonNull<AtomicU64>,
@@ -26,7 +26,7 @@ unsafe impl Send for Counts {}
 unsafe impl Sync for Counts {}
 
 impl Counts {
-    /// Of an instance whose functions' ids begin with `id_base`. `None` if the memory is too small for so many.
+    /// The counts of an instance whose function ids begin with `id_base`. `None` if the memory is too small for them.
     pub(crate) fn of_instance(memory: SharedMemory, id_base: u32, functions: u32) -> Option<Counts> {
         let (cells, bytes) = (NonNull::from(memory.data()).cast(), memory.data().len());
         Counts { cells, length: bytes / 8, _memory: Some(memory), id_base, functions }.whole()
@@ -36,8 +36,8 @@ impl Counts {
     ///
     /// # Safety
     ///
-    /// The memory lies at the address, which is that of a page, until nobody uses this any more. Until then only the recorder writes to
-    /// it, besides us.
+    /// The memory must stay at the address, which is that of a page, as long as this is used. Until then only the recorder and we
+    /// write to it.
     #[cfg(feature = "component-model")]
     pub(crate) unsafe fn of_component(
         address: NonNull<u8>,

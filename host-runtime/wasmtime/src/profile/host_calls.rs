@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 #[derive(Default)]
 pub(crate) struct HostCalls {
     open: AtomicU32,
-    /// Whether there was ever one. An embedder may call its guests without a word to us.
+    /// Whether there was ever one. An embedder may call its guests without notice.
     were_noted: AtomicBool,
 }
 
@@ -26,7 +26,7 @@ impl HostCalls {
         self.open.load(Ordering::SeqCst)
     }
 
-    /// Whether none is open, as far as we would know.
+    /// Whether none is open, as far as we know.
     pub(super) fn are_none(&self) -> bool {
         self.were_noted.load(Ordering::Relaxed) && self.open() == 0
     }

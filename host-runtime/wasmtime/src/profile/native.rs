@@ -1,8 +1,7 @@
-//! Finds the open calls on the stack of the thread that makes them.
+//! Native stacks: finds the open calls on the guest's own thread.
 //!
-//! A timer interrupts the thread, and the handler of its signal walks the frames. The stack doesn't change meanwhile, and the
-//! guest has to do nothing for it but count its calls. The count of a function serves as the number of its open call: as long
-//! as the count hasn't changed, the call is the same.
+//! A timer interrupts the thread, and its signal handler walks the frames. The stack doesn't change meanwhile, and the
+//! guest only counts its calls. A function's count identifies its open call: while the count is the same, so is the call.
 
 mod code;
 mod places;
@@ -48,12 +47,12 @@ impl Native {
         Ok(Native { target, clock, period, ring, number, timer: Mutex::new(None) })
     }
 
-    /// Whether samples couldn't tell these two instances apart.
+    /// Whether samples can't distinguish these two instances.
     pub(crate) fn is_same(&self, other: &Target) -> bool {
         self.target.is_same(other)
     }
 
-    /// Takes samples from now on. A thread that has ended has none.
+    /// Starts sampling. A thread that has ended gives no samples.
     pub(crate) fn start(&self) -> io::Result<()> {
         let mut timer = self.timer.lock().unwrap_or_else(PoisonError::into_inner);
         if timer.is_some() {
@@ -66,18 +65,18 @@ impl Native {
         Ok(())
     }
 
-    /// Takes no more. Those that were taken are still to be had.
+    /// Stops sampling. Samples already taken can still be read.
     pub(crate) fn stop(&self) {
         self.timer.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.ring.stop();
     }
 
-    /// The next sample. The calls that it found open it has in `path`, the outermost first.
+    /// The next sample. Puts the open calls into `path`, outermost first.
     pub(crate) fn next(&self, path: &mut Vec<Slot>) -> Option<Sample> {
         self.ring.next(path)
     }
 
-    /// Where in the functions' bodies of the original module these places of `nodes` are, in the order of the nodes.
+    /// Converts these places of `nodes` to offsets in the original module's functions, in the order of the nodes.
     pub(crate) fn places(&self, nodes: &[WindowNode], places: Vec<NativePlace>) -> Vec<WindowPlace> {
         self.target.code.places(nodes, places)
     }
@@ -95,7 +94,7 @@ impl Drop for Native {
     }
 }
 
-/// Whether this process still is as [`prepare`] has made it.
+/// Whether the process still has the signal handler of [`prepare`].
 pub(crate) fn is_ours() -> bool {
     timer::is_ours()
 }

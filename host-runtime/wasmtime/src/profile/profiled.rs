@@ -1,5 +1,4 @@
-//! A module that makes a profile: what is counted and seen of one instance. `kperf_abi::shadow`, `profile.wat` and `counts.wat`
-//! are the module's half.
+//! A profiled instance: its counts and samples. `kperf_abi::shadow`, `profile.wat` and `counts.wat` are the module's half.
 
 use super::counts::Counts;
 use super::host_calls::HostCalls;
@@ -25,9 +24,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// One instance. The sampler's thread looks at it; the guest's own thread says when calls have failed.
+/// A profiled instance. The sampler's thread samples it; the guest's thread reports failed calls.
 pub(crate) struct Profiled {
-    /// The lane: its blocks tell the slow calls.
+    /// The lane: its blocks have the slow calls.
     pub(crate) core: Arc<LaneCore>,
     pub(crate) counts: Counts,
     stack: Stack,
@@ -40,37 +39,37 @@ pub(crate) struct Profiled {
     work: Mutex<Work>,
 }
 
-/// The stack on which samples find the open calls.
+/// The stack on which samples find open calls.
 pub(crate) enum Stack {
     /// A shadow stack that the module keeps.
     Shadow(Shadow),
     /// The stack of the instance's thread.
     Native(Native),
-    /// None: calls are counted, and have no times.
+    /// None: calls are only counted.
     None,
 }
 
-/// What is known so far. It grows with the number of different paths in a window and with the depth of the stack, both
-/// limited, and not with time.
+/// The counts and samples so far. Its size depends on the number of different paths in a window and the depth of the stack, both
+/// limited, not on time.
 struct Work {
     on: bool,
     closed: bool,
-    /// Where the lane's block stands.
+    /// The recorder's state of the lane's block.
     state: RecorderState,
     open: OpenCalls,
-    /// Since the window began.
+    /// The paths since the window began.
     tree: SampleTree,
-    /// The same, but for its tree and counts.
+    /// The current window, without its tree and counts.
     window: Window,
-    /// How long the window shall be, in ticks.
+    /// The window's length, in ticks.
     length: u64,
-    /// When the last sample was taken that was not torn.
+    /// The time of the last sample that was not torn.
     last: u64,
     /// The counts when the window began.
     counted: Vec<u64>,
     /// Room for a path.
     path: Vec<Slot>,
-    /// Whether the signal for samples is gone.
+    /// Whether other code has taken the signal for samples.
     gave_up: bool,
 }
 
@@ -78,7 +77,7 @@ struct Work {
 const FIRST_WINDOW: Duration = Duration::from_secs(1);
 
 impl Profiled {
-    /// An instance that is about to begin, in a store with these calls.
+    /// A new instance, in a store with these calls.
     pub(crate) fn new(
         core: Arc<LaneCore>,
         counts: Counts,
@@ -123,7 +122,7 @@ impl Profiled {
         }
     }
 
-    /// All calls that it will ever count are children of this span.
+    /// Sets the parent span of all its calls.
     #[cfg(feature = "component-model")]
     pub(crate) fn below(self, parent: Option<SpanLink>) -> Profiled {
         self.work().window.parent = parent;
@@ -134,7 +133,7 @@ impl Profiled {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at the open calls.
+    /// Takes a sample of the open calls.
     pub(crate) fn sample(&self) {
         let mut guard = self.work();
         let work = &mut *guard;
@@ -167,7 +166,7 @@ impl Profiled {
         self.suspended.store(suspended.wrapping_add(suspended % 2), Ordering::Relaxed);
     }
 
-    /// Takes in the samples that the thread took of itself.
+    /// Reads the samples that the thread took of itself.
     fn take_samples(&self, work: &mut Work) {
         let Stack::Native(native) = &self.stack else { return };
         while let Some(sample) = native.next(&mut work.path) {
@@ -176,11 +175,11 @@ impl Profiled {
         work.window.torn += native.lost();
     }
 
-    /// Takes in a sample.
+    /// Counts a sample.
     fn see(&self, work: &mut Work, sample: Sample) {
         let now = sample.time;
         if !sample.whole {
-            // The next one stands for this one's time too.
+            // The next one counts for this one's time too.
             work.window.torn += 1;
             return;
         }
@@ -189,7 +188,7 @@ impl Profiled {
         let middle = work.last.saturating_add(elapsed / 2);
         work.last = now;
         let mut pen = Pen { lane: &self.core, state: &mut work.state };
-        // On the thread's own stack a call that fails is gone before its caller is told of it.
+        // On a native stack a failed call is gone before its caller hears of it.
         let will_hear = self.is_native() && self.calls.open() > 0;
         let same = work.open.see(&work.path, middle, will_hear, &mut work.tree, &mut pen);
         if let Some(least) = self.sampling.span_min {
@@ -201,13 +200,13 @@ impl Profiled {
         match work.open.node() {
             None => window.idle_ticks = window.idle_ticks.saturating_add(elapsed),
             Some(node) => {
-                // What is counted for the outer part of a path isn't in its code.
+                // A sample of a path that was cut is not in the code of the remaining part.
                 let address = Some(sample.address).filter(|&address| address > 0 && !work.open.is_cut());
                 work.tree.add(node, address, elapsed);
                 window.squares += elapsed as f64 * elapsed as f64;
             }
         }
-        // Where the queue is full it goes on: others wait for whoever samples.
+        // If the queue is full the window goes on: other threads wait for the sampler.
         if now.saturating_sub(window.start_ticks) >= work.length && !self.core.outlet.queue.is_full() {
             if self.sampling.every.is_none() {
                 work.length = work.length.saturating_mul(2);
@@ -216,24 +215,24 @@ impl Profiled {
         }
     }
 
-    /// The slot that the next call takes on the shadow stack, for whoever knows that the guest doesn't run.
+    /// The slot of the next call on the shadow stack. Only valid while the guest doesn't run.
     #[cfg(feature = "component-model")]
     pub(crate) fn top(&self) -> u32 {
         let Stack::Shadow(shadow) = &self.stack else { return STACK as u32 };
         (STACK + 8 * shadow.open()) as u32
     }
 
-    /// Whether a call stands in this slot of the shadow stack.
+    /// Whether this slot of the shadow stack has a call.
     pub(crate) fn is_open(&self, top: u32) -> bool {
         matches!(&self.stack, Stack::Shadow(shadow) if shadow.is_open(top))
     }
 
-    /// What is above a slot of the shadow stack was unwound and nobody cleared it: a call failed, for a reason.
+    /// A call failed, with a reason: clears the slots of the shadow stack above this one, which were unwound.
     pub(crate) fn unwind(&self, top: u32, reason: Reason) {
         let mut guard = self.work();
         let work = &mut *guard;
         if let Stack::Shadow(shadow) = &self.stack {
-            // What has returned since the last sample has not failed. This is the guest's thread: nobody writes now.
+            // Calls that returned since the last sample have not failed. This is the guest's thread, so no slot changes now.
             if !work.open.is_empty() && shadow.look(&mut work.path) {
                 let now = self.core.outlet.clock.now();
                 let open = work.open.still_open(&work.path);
@@ -244,13 +243,13 @@ impl Profiled {
         self.end_calls(work, Shadow::depth(top), Some(reason));
     }
 
-    /// One of the embedder's calls has returned: what was open from this slot of the shadow stack on has ended.
+    /// An embedder's call has returned: calls in this slot of the shadow stack and above have ended.
     pub(crate) fn returned(&self, top: u32) {
         self.end_calls(&mut self.work(), Shadow::depth(top), None);
     }
 
-    /// One of the embedder's calls has ended: it returned, or failed for a reason. If it was inside another one, nobody knows how
-    /// deep it was, and the next sample finds that it is gone.
+    /// An embedder's call has ended: it returned, or failed with a reason. If it was inside another one, its depth is unknown,
+    /// and the next sample finds that it is gone.
     pub(crate) fn end_call(&self, reason: Option<Reason>) {
         if self.calls.open() == 1 {
             self.end_calls(&mut self.work(), 0, reason);
@@ -273,12 +272,12 @@ impl Profiled {
         }
     }
 
-    /// Whether samples couldn't tell this instance from one that is about to begin.
+    /// Whether samples can't distinguish this instance from one that is about to begin.
     pub(crate) fn is_same(&self, other: &Target) -> bool {
         matches!(&self.stack, Stack::Native(native) if native.is_same(other))
     }
 
-    /// Whether its thread takes the samples itself.
+    /// Whether its thread samples itself.
     pub(crate) fn is_native(&self) -> bool {
         matches!(self.stack, Stack::Native(_))
     }
@@ -288,7 +287,7 @@ impl Profiled {
         !matches!(self.stack, Stack::None)
     }
 
-    /// Begins to sample, if the thread takes the samples itself. Under the test clock there are none.
+    /// Starts sampling, if the thread samples itself. Takes none under the test clock.
     pub(crate) fn start(&self) -> io::Result<()> {
         self.rests.store(false, Ordering::SeqCst);
         match &self.stack {
@@ -297,14 +296,14 @@ impl Profiled {
         }
     }
 
-    /// The thread takes no more samples of itself.
+    /// Stops the thread's sampling of itself.
     fn stop(&self) {
         if let Stack::Native(native) = &self.stack {
             native.stop();
         }
     }
 
-    /// Takes no more samples for good: the signal is somebody else's.
+    /// Stops sampling for good: other code has taken the signal.
     pub(crate) fn give_up(&self) {
         let mut guard = self.work();
         let work = &mut *guard;
@@ -320,7 +319,7 @@ impl Profiled {
         self.has_stack() && !self.calls.are_none()
     }
 
-    /// Takes no more samples if no call is open. Answers whether it takes none.
+    /// Stops sampling if no call is open. Returns whether it is stopped.
     pub(crate) fn rest(&self) -> bool {
         if !self.has_stack() || self.rests.load(Ordering::Relaxed) {
             return true;
@@ -335,7 +334,7 @@ impl Profiled {
         }
         self.rests.store(true, Ordering::SeqCst);
         if !self.calls.are_none() {
-            // One has begun that didn't see it.
+            // A call has begun that didn't see it.
             self.rests.store(false, Ordering::SeqCst);
             return false;
         }
@@ -344,7 +343,7 @@ impl Profiled {
         true
     }
 
-    /// A call of the embedder's begins. Answers whether the sampler has to be woken.
+    /// An embedder's call begins. Returns whether the sampler must be woken.
     pub(crate) fn wake(&self) -> bool {
         if !self.rests.load(Ordering::SeqCst) {
             return false;
@@ -354,7 +353,7 @@ impl Profiled {
         if work.closed || !work.on || work.gave_up {
             return false;
         }
-        // Nothing ran meanwhile.
+        // The guest didn't run meanwhile.
         let now = self.core.outlet.clock.now();
         let idle = now.saturating_sub(std::mem::replace(&mut work.last, now));
         work.window.idle_ticks = work.window.idle_ticks.saturating_add(idle);
@@ -364,7 +363,7 @@ impl Profiled {
         true
     }
 
-    /// Switches the profile off or on again. What runs while it is off is in no window.
+    /// Switches the profile off or on again. Calls while it is off are in no window.
     pub(crate) fn set_on(&self, on: bool) {
         let mut guard = self.work();
         let work = &mut *guard;
@@ -388,7 +387,7 @@ impl Profiled {
         }
     }
 
-    /// Writes what is known so far.
+    /// Ends the current window and writes it.
     pub(crate) fn flush(&self) {
         let mut work = self.work();
         if work.on && !work.closed {
@@ -397,7 +396,7 @@ impl Profiled {
         }
     }
 
-    /// Writes what is left, with the calls that are open closed for a reason. Nothing is written after that.
+    /// Writes the last window, and closes open calls with a reason. Nothing is written after that.
     pub(crate) fn close(&self, reason: Reason, now: u64) {
         let mut guard = self.work();
         let work = &mut *guard;
@@ -454,5 +453,5 @@ pub(crate) fn no_timer(error: &io::Error) -> String {
     )
 }
 
-/// The same, where the signal is somebody else's by now.
-pub(crate) const TAKEN: &str = "somebody has taken the handler of SIGPROF while threads were sampled by that signal: rewrite the module with a shadow stack";
+/// The same if other code has taken the signal.
+pub(crate) const TAKEN: &str = "other code has taken the handler of SIGPROF while threads were sampled by that signal: rewrite the module with a shadow stack";

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Samples the instances that make a profile. Its thread starts with the first of them.
+/// Samples the instances of profiles. Its thread starts with the first of them.
 pub(crate) struct Sampler {
     instances: Arc<Instances>,
     period: Duration,
-    /// Whether there is a thread at all: not under the test clock, whose readings are counted.
+    /// Whether it has a thread: not under the test clock, whose readings are counted.
     threaded: bool,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -39,7 +39,7 @@ impl Sampler {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         self.instances.profiled().push(profiled);
         if let Some(thread) = &*thread {
-            // It rests while there is nothing to look at.
+            // It rests while there is no instance.
             thread.thread().unpark();
         } else if self.threaded && !self.instances.stop.load(Ordering::Relaxed) {
             let (instances, period) = (self.instances.clone(), self.period);
@@ -49,24 +49,24 @@ impl Sampler {
         Ok(())
     }
 
-    /// A call begins where none was open.
+    /// A call begins while no other was open.
     pub(crate) fn wake(&self) {
         if let Some(thread) = &*self.thread.lock().unwrap_or_else(PoisonError::into_inner) {
             thread.thread().unpark();
         }
     }
 
-    /// Whether it already samples an instance that samples couldn't tell from this one.
+    /// Whether it already samples an instance that samples can't distinguish from this one.
     pub(crate) fn has_same(&self, target: &Target) -> bool {
         self.instances.profiled().iter().any(|profiled| profiled.is_same(target))
     }
 
-    /// Stops sampling an instance. When this returns, nobody looks at it any more.
+    /// Stops sampling an instance. After this returns, the sampler no longer uses it.
     pub(crate) fn remove(&self, number: u32) {
         self.instances.profiled().retain(|profiled| profiled.core.number != number);
     }
 
-    /// Ends the thread. Answers what it looked at last.
+    /// Ends the thread. Returns the instances.
     pub(crate) fn stop(&self) -> Vec<Arc<Profiled>> {
         self.instances.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -84,14 +84,14 @@ impl Drop for Sampler {
     }
 }
 
-/// How many samples are collected at a time, of threads that take them themselves.
+/// How many samples are collected at a time from threads that sample themselves.
 const COLLECTED: u32 = 8;
 
-/// How long it goes on when no call is open: the next one may come soon.
+/// How long it continues while no call is open: the next one may come soon.
 const LINGERS: Duration = Duration::from_millis(10);
 
-/// Samples are due at fixed moments, so that one that comes late doesn't put off the others; those that are missed are left
-/// out, and the next stands for their time.
+/// Samples are due at fixed times, so that a late one doesn't delay the others. Missed samples are left out, and the next one counts
+/// for their time.
 fn run(instances: &Instances, period: Duration) {
     let mut due = Instant::now() + period;
     let mut busy = due;

@@ -1,4 +1,4 @@
-//! Measures what a probe costs on this machine with this clock, so that reports can take it off.
+//! Measures what a probe costs on this machine with this clock, so that reports can subtract it.
 //!
 //! It calls a function that does nothing, with probes and without, through the kind of recorder that the guests had. The
 //! difference is the cost. If each event reads the clock, the time between enters and their leaves counts for the function
@@ -18,16 +18,16 @@ use kperf_trace::ProbeCost;
 use std::time::Duration;
 use wasmtime::{Engine, Linker, Module, Store, TypedFunc};
 
-/// Calls between two looks at the clock. With a time before every event they still fit one block: nobody takes blocks off
-/// the queue meanwhile.
+/// Calls between two readings of the clock. Even with a time before every event they fit one block: no thread empties the queue
+/// meanwhile.
 const CALLS: u32 = 7000;
 /// How many good rounds are enough.
 const ROUNDS: usize = 16;
 /// How many rounds are tried.
 const TRIES: usize = 4 * ROUNDS;
-/// For how long rounds are tried, at most; longer only on a machine that is too busy to finish [`FEWEST`] rounds in that time.
+/// The maximal duration of all rounds; longer only if the machine is too busy for [`FEWEST`] rounds in that time.
 const MOST: Duration = Duration::from_millis(4);
-/// With fewer good rounds there is no answer.
+/// With fewer good rounds there is no result.
 const FEWEST: usize = 3;
 /// `calibrate.wat`, rewritten.
 const IMPORTING: &[u8] = include_bytes!("calibrate.wasm");
@@ -35,8 +35,8 @@ const INLINED: &[u8] = include_bytes!("calibrate.inline.wasm");
 /// The first rounds, in which code and pages are still cold, don't count.
 const COLD: usize = 2;
 
-/// Measures with a recorder of its own. `None` if that can't be done with this engine: its pool may be too small, its limits
-/// too tight, or the machine too busy. Takes some five milliseconds.
+/// Measures with a recorder of its own. `None` if this engine can't do it: its pool may be too small, its limits too tight, or the
+/// machine too busy. Takes some five milliseconds.
 pub(crate) fn probe_cost(engine: &Engine, choice: ClockChoice, answered: Answered) -> Option<ProbeCost> {
     let recorder = Recorder { recording: Recording::for_trial(engine, choice) };
     let rounds = match answered {
@@ -94,7 +94,7 @@ fn with_host_functions(recorder: &Recorder) -> wasmtime::Result<Vec<Round>> {
     measure(recorder, &mut store, &linker, IMPORTING, |store| store.data_mut().flush())
 }
 
-/// The engine may count fuel or epochs; this store shall have enough of both.
+/// The engine may count fuel or epochs: gives this store enough of both.
 fn unlimit<T>(store: &mut Store<T>) {
     // An error says that fuel is not counted.
     let _ = store.set_fuel(u64::MAX);
@@ -181,7 +181,7 @@ fn summarize(rounds: &[Round], clock: &Clock) -> Option<ProbeCost> {
     let nanos = |ticks: u64| ticks as f64 * 1e9 / clock.ticks_per_second() / f64::from(CALLS);
     let probed = nanos(usual);
     let plain = nanos(least(|round| round.plain));
-    // A clock that stands still can't tell the one from the other.
+    // A clock that stands still can't distinguish them.
     let inside_part = if both == 0 { 0.5 * (1.0 - plain / probed) } else { inside as f64 / both as f64 };
     let inside_nanos = (probed * inside_part).max(0.0);
     Some(ProbeCost { inside_nanos, outside_nanos: (probed - inside_nanos - plain).max(0.0) })

@@ -18,7 +18,7 @@ use wasmtime::{AsContextMut, Config, Instance, Linker, Module};
 
 /// Records the calls of probed modules into one trace. Cheap to clone; all clones are the same recording.
 ///
-/// When every handle and every lane is gone without [`finish`](Recorder::finish), the trace is still written to its end.
+/// If all handles and lanes are dropped without [`finish`](Recorder::finish), the trace is still written to its end.
 #[derive(Clone)]
 pub struct Recorder {
     pub(crate) recording: Arc<Recording>,
@@ -28,9 +28,9 @@ impl Recorder {
     /// Turns on what [`link`](Recorder::link) and [`link_inlined`](Recorder::link_inlined) need of an engine: several memories,
     /// threads, and shared memories, since other threads read the recorder's memory. Host functions need none of these.
     ///
-    /// Branch hints are turned on too: with them a probe inside a module costs a tenth to a quarter less. They only say how code is laid
-    /// out, but wasmtime 48 has them off until it has fuzzed them, and all modules of the engine have theirs followed. So
-    /// `config.wasm_branch_hinting(false)` behind this is a choice where modules are not trusted.
+    /// Branch hints are turned on too: with them a probe inside a module costs a tenth to a quarter less. They only affect the layout
+    /// of code, but wasmtime 48 has them off until it has fuzzed them, and the engine follows those of all its modules. For modules
+    /// that are not trusted, call `config.wasm_branch_hinting(false)` after this.
     pub fn configure(config: &mut Config) {
         config.wasm_threads(true).shared_memory(true).wasm_multi_memory(true).wasm_branch_hinting(true);
     }
@@ -56,8 +56,8 @@ impl Recorder {
         linking.define(store, linker, instance)
     }
 
-    /// Puts the recorder module into a store that wants asynchronous calls; else it does what [`link`](Recorder::link) does. (A
-    /// store wants them if it yields by fuel or epochs, or has an asynchronous limiter. Any store allows them.)
+    /// [`link`](Recorder::link) for a store that needs asynchronous calls. (A store needs them if it yields by fuel or epochs, or has
+    /// an asynchronous limiter. Any store allows them.)
     ///
     /// # Errors
     ///
@@ -94,20 +94,20 @@ impl Recorder {
         Inlined::link(&self.recording, store, linker)
     }
 
-    /// Makes known where a module's functions are. A module that counts its calls and keeps no stack (one rewritten for
-    /// native stacks) needs this before it is instantiated. `table` is its symbol table, as for
+    /// Adds a module's compiled code, so that samples find its functions on native stacks. Modules rewritten for native stacks
+    /// (they count calls and keep no stack) need this before they are instantiated. `table` is the module's symbol table, as for
     /// [`symbols`](Recorder::symbols).
     ///
     /// Samples find the open calls on the stack of the thread that instantiated the module; `SIGPROF` interrupts that thread.
     /// So an instance must stay on its thread, and a thread may have one instance of a module at a time. It doesn't work for
-    /// asynchronous calls, which run on stacks of their own. Where it doesn't work, calls are counted and have no times; the trace and
-    /// [`Notice::CountsOnly`](crate::Notice::CountsOnly) say why, and the guest runs as it would. The signal's handler stays until the process ends. The kernel
-    /// restarts system calls of host functions if it can (`sleep` and `poll` return early).
+    /// asynchronous calls, which run on stacks of their own. Then calls are only counted, without times; the trace and
+    /// [`Notice::CountsOnly`](crate::Notice::CountsOnly) say why, and the guest runs normally. The signal's handler stays until the
+    /// process ends. The kernel restarts system calls of host functions if it can (`sleep` and `poll` return early).
     ///
     /// # Errors
     ///
-    /// If this isn't Linux on x86-64 ([`HAS_NATIVE_STACKS`](crate::HAS_NATIVE_STACKS)), if somebody else handles `SIGPROF`, if
-    /// the bytes are no symbol table.
+    /// If this isn't Linux on x86-64 ([`HAS_NATIVE_STACKS`](crate::HAS_NATIVE_STACKS)), if other code handles `SIGPROF`, or if
+    /// the bytes are not a symbol table.
     pub fn native_code(&self, module: &Module, table: &[u8]) -> Result<()> {
         self.recording.add_code(module, table)
     }
@@ -148,8 +148,8 @@ impl Recorder {
         component::define(&self.recording, linker, move |store| ComponentLanes::of_store(store, lanes))
     }
 
-    /// Makes of a store one for components with probes. Each instance of a component that has core modules, nested ones too, is a
-    /// lane of its own, from its instantiation on.
+    /// Wraps a store for components with probes. Each instance of a component with core modules, nested ones too, is a lane, from
+    /// its instantiation on.
     ///
     /// # Errors
     ///
@@ -168,31 +168,31 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// If the bytes are no symbol table, or if another table has the same ids.
+    /// If the bytes are not a symbol table, or if another table has the same ids.
     pub fn symbols(&self, table: impl Into<Vec<u8>>) -> Result<()> {
         self.recording.add_symbols(table.into())
     }
 
-    /// How the recording is getting on. It takes a lock or two, and no longer than a microsecond.
+    /// The recording's counts so far. Takes a lock or two, and at most a microsecond.
     pub fn stats(&self) -> Stats {
         self.recording.stats()
     }
 
-    /// Ends the recording. It collects what every lane still holds, even if the store is gone, closes open frames as
-    /// unfinished, and waits until all is written. What guests do after that is not recorded. `outcome` says how the program
+    /// Ends the recording: collects the last block of every lane, even if the store is dropped, closes open frames as
+    /// unfinished, and waits until all is written. Later calls are not recorded. `outcome` says how the program
     /// ended: `completed`, `exit 3`, `trap: ...`.
     ///
     /// # Errors
     ///
-    /// If a write has failed (the error says how many events are lost; the rest is in the trace, if it could be written to its end),
-    /// or if the recording is finished already. Events that had no room in the queue are no error:
-    /// [`Summary::dropped_events`] has all that are lost.
+    /// If a write has failed (the error says how many events are lost; the others are in the trace, if its end could be written),
+    /// or if the recording is finished already. Events that had no room in the queue are not an error:
+    /// [`Summary::dropped_events`] counts all lost events.
     pub fn finish(&self, outcome: &str) -> Result<Summary> {
         self.recording.end(Reason::Unfinished, outcome)
     }
 
-    /// Ends the recording while guests still run, from any thread: one that handles signals, say. It does what
-    /// [`finish`](Recorder::finish) does, but closes open frames as interrupted. The guests go on, unrecorded.
+    /// Ends the recording while guests still run, from any thread, such as a signal handler's. As
+    /// [`finish`](Recorder::finish), but closes open frames as interrupted. The guests continue, unrecorded.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
-//! Where the probes of a guest are answered.
+//! The kinds of recorders that a guest's probes call.
 
-/// Who answers a guest's probes. What a probe costs depends on it.
+/// What a guest's probes call. A probe's cost depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answered {
     /// A recorder module in the guest's store.

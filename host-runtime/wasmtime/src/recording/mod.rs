@@ -1,4 +1,4 @@
-//! What all lanes of a recording share.
+//! A recording: what all its lanes share.
 
 pub(crate) mod answered;
 
@@ -35,7 +35,7 @@ pub(crate) struct Settings {
     pub(crate) clock: ClockChoice,
     pub(crate) queue_bytes: usize,
     pub(crate) when_full: WhenFull,
-    /// How to sample; `None` if the embedder didn't say.
+    /// How to sample; `None` for the default.
     pub(crate) sampling: Option<Sampling>,
     pub(crate) notices: Notices,
 }
@@ -52,43 +52,42 @@ impl Default for Settings {
     }
 }
 
-/// How many memories of lanes that have ended are kept for new ones.
+/// How many memories of ended lanes are kept for new lanes.
 const SPARE_MEMORIES: usize = 16;
-/// The same for host functions, where a store lives for a request only.
+/// The same for host functions, where a store may live for one request.
 const SPARE_LANES: usize = 256;
 
-/// Measures what a probe costs: [`probe_cost`](crate::calibrate::probe_cost), which makes a recording of its own, so that
-/// this file doesn't name it.
+/// Measures what a probe costs: `recorder::calibrate::probe_cost`, passed as a function, since it makes a recording of its own.
 pub(crate) type Measure = fn(&Engine, ClockChoice, Answered) -> Option<ProbeCost>;
 
 pub(crate) struct Recording {
     pub(crate) engine: Engine,
     pub(crate) outlet: Arc<Outlet>,
-    /// Looks at the guests that make a profile.
+    /// Samples the guests of a profile.
     pub(crate) sampler: Sampler,
-    /// How to sample; `None` if the embedder didn't say.
+    /// How to sample; `None` for the default.
     pub(crate) sampling: Option<Sampling>,
-    /// Where the functions of those modules are whose calls are found on native stacks.
+    /// The code of modules that are sampled on native stacks.
     pub(crate) codes: Mutex<Vec<Arc<Code>>>,
     pub(crate) lanes: Mutex<Lanes>,
     /// The recorder module, compiled when it is first linked: an embedder with host functions needs none.
     pub(crate) module: OnceLock<Result<Module, String>>,
-    /// Taken by whoever ends the recording; held until it has ended.
+    /// Locked by the thread that ends the recording, until it has ended.
     pub(crate) writer: Mutex<Option<JoinHandle<Written>>>,
     /// The ids that the symbol tables have claimed.
     pub(crate) ids: Mutex<Vec<Range<u32>>>,
     pub(crate) spare_memories: Mutex<Vec<SharedMemory>>,
-    /// Lanes of host functions that have ended, for new ones: to zero a memory takes ten times as long as all else.
+    /// Ended lanes of host functions, for reuse: zeroing a memory takes ten times as long as everything else.
     spare_lanes: Mutex<Vec<Arc<LaneCore>>>,
     /// The clock that the embedder chose.
     choice: ClockChoice,
-    /// Measures in the end what probes cost; `None` if that is not wanted.
+    /// Measures what probes cost, at the end; `None` if not wanted.
     pub(crate) measure: Mutex<Option<Measure>>,
-    /// Who answers the guests' probes, each kind once.
+    /// What the guests' probes call, each kind once.
     answered: Mutex<Vec<Answered>>,
-    /// The processor time of the process when the recording began. Under the test clock nobody asks for it.
+    /// The processor time of the process when the recording began. `None` under the test clock.
     began: Option<ProcessTime>,
-    /// The threads on which lanes were opened. Under the test clock nobody asks for them.
+    /// The threads on which lanes were opened. Empty under the test clock.
     watched: Option<Arc<Watched>>,
 }
 
@@ -97,9 +96,9 @@ pub(crate) struct Recording {
 #[derive(Default)]
 pub(crate) struct Lanes {
     open: BTreeMap<u32, Arc<LaneCore>>,
-    /// And when the lane ended that had the number, in ticks, if another's times might be older.
+    /// And when its previous lane ended, in ticks, if a new lane's times might be older.
     free: BTreeMap<u32, u64>,
-    /// Numbers from here on were never used.
+    /// The first number that was never used.
     next: u32,
     /// Whether a lane was ever opened.
     began: bool,
@@ -107,7 +106,7 @@ pub(crate) struct Lanes {
 }
 
 impl Recording {
-    /// A recording that has no writer yet: the caller starts one. If the clock is a ticker, this starts its thread.
+    /// A recording without a writer: the caller starts one. If the clock is a ticker, this starts its thread.
     pub(crate) fn new(engine: &Engine, settings: Settings) -> Result<Arc<Recording>> {
         let clock = Clock::new(settings.clock);
         let ticker = match settings.clock {
@@ -162,7 +161,7 @@ impl Recording {
         })
     }
 
-    /// How it is getting on.
+    /// Its counts so far.
     pub(crate) fn stats(&self) -> Stats {
         let Outlet { queue, progress, .. } = &*self.outlet;
         let [events, blocks] = queue.dropped();
@@ -185,7 +184,7 @@ impl Recording {
         self.choice == ClockChoice::Instructions
     }
 
-    /// Fails if a recorder beside the module has no clock.
+    /// Fails if instructions are the clock, which a recorder beside the module doesn't have.
     pub(crate) fn check_clock_beside(&self) -> Result<()> {
         if self.counts_instructions() { Err(ErrorKind::ClockInside.into()) } else { Ok(()) }
     }
@@ -203,7 +202,7 @@ impl Recording {
         }
     }
 
-    /// Notes who answers a guest's probes.
+    /// Notes what a guest's probes call.
     pub(crate) fn note(&self, answered: Answered) {
         let mut all = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
         if !all.contains(&answered) {
@@ -246,7 +245,7 @@ impl Recording {
         *self.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
     }
 
-    /// Opens a lane. With `spans` its blocks tell only slow calls that samples saw. If the recording is finished, the lane is
+    /// Opens a lane. With `spans` its blocks have only slow calls that samples saw. After the recording is finished, the lane is
     /// closed from the start.
     pub(crate) fn open_lane(&self, memory: LaneMemory, spans: bool) -> Arc<LaneCore> {
         self.open(|number, closed| {
@@ -281,7 +280,7 @@ impl Recording {
         if let Some(ticker) =
             self.outlet.ticker.as_ref().filter(|_| !std::mem::replace(&mut lanes.began, true))
         {
-            // Nobody wanted the time before.
+            // No event wanted the time before.
             ticker.forget();
         }
         let core = make(number, lanes.finished);
@@ -290,7 +289,7 @@ impl Recording {
         core
     }
 
-    /// Forgets a lane of host functions that is closed, and keeps it for another.
+    /// Removes a closed lane of host functions, and keeps it for reuse.
     pub(crate) fn retire_host_lane(&self, core: Arc<LaneCore>) {
         self.retire(&core);
         let mut spare = self.spare_lanes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -312,9 +311,9 @@ impl Recording {
         }
     }
 
-    /// Forgets a lane that is closed.
+    /// Removes a closed lane.
     pub(crate) fn retire(&self, core: &Arc<LaneCore>) {
-        // Before the number is another's.
+        // Before the number is reused.
         let mut ended = 0;
         if let Some(ticker) = &self.outlet.ticker {
             ticker.remove(core.number);
@@ -325,7 +324,7 @@ impl Recording {
             lanes.free.insert(core.number, ended);
         }
         drop(lanes);
-        // An instance's own memory serves no other recorder.
+        // An instance's memory can't be reused.
         if let Some(memory) = core.memory.import().filter(|_| !core.memory.is_marked()) {
             let mut spare = self.spare_memories.lock().unwrap_or_else(PoisonError::into_inner);
             if spare.len() < SPARE_MEMORIES {
@@ -347,7 +346,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Tells where a module's functions are.
+    /// Adds a module's compiled code, for samples on native stacks.
     pub(crate) fn add_code(&self, module: &Module, table: &[u8]) -> Result<()> {
         let symbols = SymbolTable::from_bytes(table).map_err(ErrorKind::Symbols)?;
         profile::prepare().map_err(ErrorKind::NativeStacks)?;
@@ -363,11 +362,11 @@ impl Recording {
         codes.iter().rev().find(|code| code.id_base() == id_base).cloned()
     }
 
-    /// Ends the recording: closes open frames for a reason, and writes what every lane still holds.
+    /// Ends the recording: closes open frames with a reason, and writes the last block of every lane.
     pub(crate) fn end(&self, reason: Reason, outcome: &str) -> Result<Summary> {
-        // Before anything else that takes time.
+        // First, since everything after this takes time.
         let preempted = self.watched.as_ref().and_then(|watched| watched.total());
-        // Held to the end: who comes second learns that all is done only when it is.
+        // Held to the end: a second caller returns only after all is done.
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(thread) = writer.take() else { return Err(ErrorKind::Finished.into()) };
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -387,7 +386,7 @@ impl Recording {
         for stall in report.stalls {
             self.outlet.queue.send(Message::Stall(stall));
         }
-        // A program that is interrupted has no time for it.
+        // An interrupted program has no time for it.
         let probe_cost = if reason == Reason::Unfinished { self.probe_cost() } else { None };
         self.outlet.queue.send(Message::Finish(Box::new(Summary {
             outcome: outcome.into(),
@@ -412,7 +411,7 @@ impl Recording {
 }
 
 impl Drop for Recording {
-    /// The last handle and the last lane are gone. An error of the sink has nobody left to be report to.
+    /// Ends the recording after the last handle and lane are dropped. An error of the sink can't be reported any more.
     fn drop(&mut self) {
         *self.measure.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         let _ = self.end(Reason::Unfinished, "the recorder was dropped");
@@ -423,7 +422,7 @@ impl Drop for Recording {
 pub(crate) fn ids_of(table: &[u8]) -> Result<Range<u32>> {
     let table = SymbolTable::from_bytes(table).map_err(ErrorKind::Symbols)?;
     let ids = table.id_base..table.id_end();
-    // Ours comes last.
+    // Our own id comes last.
     let ours = SUSPENDED..SUSPENDED + 1;
     if ids.end > ours.start {
         return Err(ErrorKind::OverlappingIds { first: ours, second: ids }.into());
@@ -431,7 +430,7 @@ pub(crate) fn ids_of(table: &[u8]) -> Result<Range<u32>> {
     Ok(ids)
 }
 
-/// Claims ids that nobody else has.
+/// Claims ids that no other table has.
 pub(crate) fn add_ids(all: &mut Vec<Range<u32>>, ids: Range<u32>) -> Result<()> {
     if let Some(first) = all.iter().find(|other| other.start < ids.end && ids.start < other.end) {
         return Err(ErrorKind::OverlappingIds { first: first.clone(), second: ids }.into());

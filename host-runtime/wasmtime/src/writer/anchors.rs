@@ -1,10 +1,10 @@
-//! When a trace's clock is compared with the calendar again.
+//! Further anchors: when a trace's clock is compared with the calendar again.
 
 use crate::clock::source::Clock;
 use kperf_trace::Anchor;
 use std::time::{Duration, Instant};
 
-/// When a trace gets one more anchor: the processor's clock drifts, and the calendar may be set.
+/// When a trace gets another anchor: the processor's clock drifts, and the calendar may be set.
 pub(crate) struct Anchors {
     clock: Clock,
     period: Duration,

@@ -1,4 +1,4 @@
-//! The files of a trace, of which one is written at a time.
+//! The files of a trace, written one after the other.
 
 use super::output::{Output, Sink};
 use super::rotation::Rotation;
@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 /// Opens the file with a number.
 pub(crate) type Open = Box<dyn FnMut(u32) -> io::Result<Box<dyn Sink>> + Send>;
 
-/// What is not in the trace.
+/// Losses: what is not in the trace.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Lost {
     pub(super) events: u64,
     pub(super) blocks: u64,
 }
 
-/// How long to wait after a file could not be begun.
+/// How long to wait after a file could not be created.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A trace's file, and what the next one begins with.
+/// The current file of a trace, and what the next one begins with.
 pub(crate) struct Files {
     rotation: Option<(Rotation, Open)>,
     header: Header,
@@ -31,7 +31,7 @@ pub(crate) struct Files {
     next_try: Instant,
     /// How many files were begun.
     number: u32,
-    /// The symbol tables. Those from `tables_written` on are not in the file yet.
+    /// The symbol tables. The first `tables_written` are in the file.
     tables: Vec<Vec<u8>>,
     tables_written: usize,
     /// How many functions they have.
@@ -91,14 +91,14 @@ impl Files {
         self.functions += functions;
     }
 
-    /// Says what `[suspended]` is.
+    /// Adds the symbol table of `[suspended]`.
     pub(super) fn name_suspended(&mut self) {
         if !std::mem::replace(&mut self.names_suspended, true) {
             self.tables.push(suspended::table());
         }
     }
 
-    /// Writes the symbol tables that are not there yet, and then something else.
+    /// Writes the missing symbol tables, and then calls `write`.
     pub(crate) fn symbols_and(
         &mut self,
         write: impl FnOnce(&mut TraceWriter<Output>) -> io::Result<()>,
@@ -126,7 +126,7 @@ impl Files {
         Some(open(self.number).and_then(|sink| TraceWriter::new(Output(sink), &self.header)))
     }
 
-    /// Ends the file and goes on in the one that was begun. So much is lost in all so far.
+    /// Ends the file and continues in the next one. `lost` is the total so far.
     pub(super) fn go_on(
         &mut self,
         begun: TraceWriter<Output>,
@@ -144,7 +144,7 @@ impl Files {
         ended.finish(&summary).map(drop)
     }
 
-    /// Adds to a summary what is known of the file.
+    /// Adds the file's counts to a summary.
     pub(super) fn complete(&self, summary: Summary, lost: Lost) -> Summary {
         let written = self.trace.written();
         let lost = Lost {
@@ -160,7 +160,7 @@ impl Files {
         }
     }
 
-    /// What all files have.
+    /// The counts of all files.
     pub(super) fn written(&self) -> Written {
         add(self.before, self.trace.written())
     }

@@ -1,4 +1,4 @@
-//! What the writer knows of a recorder's number.
+//! The writer's state for a recorder's number.
 
 use super::open_calls::OpenCalls;
 use super::output::Output;
@@ -9,22 +9,22 @@ use kperf_trace::{CallParent, TraceWriter};
 use std::collections::BTreeMap;
 use std::io;
 
-/// A recorder's number. Lanes have it one after the other.
+/// The lanes that have a recorder's number, one after the other.
 #[derive(Default)]
 pub(super) struct Lane {
-    /// How many events are lost that the trace doesn't tell yet.
+    /// Lost events that are not in the trace yet.
     lost: u64,
-    /// How many it tells.
+    /// Lost events that are in the trace.
     lost_written: u64,
-    /// The parents that hold, by stack, as far as the file says them.
+    /// The current parents in the file, by stack.
     parents: BTreeMap<Option<u32>, CallParent>,
-    /// Those that it doesn't say yet.
+    /// The parents that are not in the file yet.
     owed: Vec<CallParent>,
     suspensions: Vec<Suspension>,
     pauses: Vec<Pause>,
     open: OpenCalls,
     spans: bool,
-    /// Where instructions are the clock: the time at which the lane began that has the number now, and that of its last event.
+    /// If instructions are the clock: when the current lane began, and the time of its last event.
     began: u64,
     ended: u64,
 }
@@ -33,7 +33,7 @@ impl Lane {
     /// A block comes.
     pub(super) fn begin(&mut self, block: &Block) {
         if block.is_first {
-            // What holds is another's.
+            // The remembered parents belong to the previous lane.
             self.owed.clear();
             if !self.parents.is_empty() {
                 self.owed.push(CallParent { recorder: block.lane, stack: None, context: None });
@@ -49,7 +49,8 @@ impl Lane {
         self.pauses.extend(&block.pauses);
     }
 
-    /// Where instructions are the clock, each lane counts from 0. Those that have this number one after the other are lost_written in one time.
+    /// If instructions are the clock, each lane counts from 0. Successive lanes of one number share a timeline: each is shifted to
+    /// where the last one ended.
     pub(super) fn count_on(&mut self, block: &mut [u8], is_first: bool) {
         if is_first {
             self.began = self.ended;
@@ -68,7 +69,7 @@ impl Lane {
         &mut self.suspensions
     }
 
-    /// Writes a block, and what is owed before it. `between` is called every few microseconds.
+    /// Writes a block, after the parents and losses that precede it. Calls `between` every few microseconds.
     pub(super) fn write(
         &mut self,
         trace: &mut TraceWriter<Output>,
@@ -99,12 +100,12 @@ impl Lane {
         self.lost += events;
     }
 
-    /// How many lost events the trace tells, in all files.
+    /// Lost events in all files.
     pub(super) fn lost_written(&self) -> u64 {
         self.lost_written
     }
 
-    /// Tells what is lost.
+    /// Writes the losses.
     pub(super) fn write_lost(&mut self, trace: &mut TraceWriter<Output>, number: u32) -> io::Result<()> {
         if self.lost > 0 {
             trace.lost(number, self.lost)?;
@@ -130,7 +131,7 @@ impl Lane {
 
     /// Begins its part in another file.
     pub(super) fn open_calls(&mut self, trace: &mut TraceWriter<Output>, number: u32) -> io::Result<()> {
-        // Of the new file nobody knows anything.
+        // The new file has no parents yet.
         self.owed.splice(0..0, std::mem::take(&mut self.parents).into_values());
         match self.open.opening() {
             None => Ok(()),

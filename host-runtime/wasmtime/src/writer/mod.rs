@@ -1,7 +1,7 @@
 //! The thread that packs blocks and writes them.
 //!
-//! When the sink fails, what it didn't take is lost and counted, and the next thing is tried: guests go on. What readers need to
-//! understand the rest (symbol tables, parents, how much is lost) is owed until it is written.
+//! If the sink fails, this write is lost and counted, and guests go on. Chunks that readers need to understand the rest (symbol
+//! tables, parents, losses) are written again until they succeed.
 
 mod anchors;
 mod files;
@@ -28,10 +28,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::Ordering;
 
-/// What became of the trace: how it ended, and the sink's first error.
+/// The trace's summary, and the sink's first error.
 pub(crate) type Written = (Summary, Option<io::Error>);
 
-/// Writes until it is told to finish.
+/// Writes until the message to finish.
 pub(crate) fn write(files: Files, outlet: &Outlet, mut anchors: Anchors) -> Written {
     let _close = Close(outlet);
     outlet.queue.spare().warm_up();
@@ -74,7 +74,7 @@ pub(crate) fn write(files: Files, outlet: &Outlet, mut anchors: Anchors) -> Writ
     }
 }
 
-/// However the thread ends, nobody waits for it after that.
+/// Closes the queue however the thread ends, so that no other thread waits for it.
 struct Close<'a>(&'a Outlet);
 
 impl Drop for Close<'_> {
@@ -83,7 +83,7 @@ impl Drop for Close<'_> {
     }
 }
 
-/// What is being written. If the sink panics it is lost.
+/// Counts events as lost if the sink panics while it writes them.
 struct InFlight<'a, F: Fn() -> u64> {
     queue: &'a Queue,
     events: F,
@@ -136,7 +136,7 @@ impl Writer<'_> {
             self.files.symbols_and(|trace| lane.write(trace, number, &bytes, &mut tick))
         };
         tick();
-        // What isn't written has opened nothing in this file.
+        // A failed block opens no calls in this file.
         if follows && written.is_ok() {
             lane.follow(&bytes);
         }
@@ -146,14 +146,14 @@ impl Writer<'_> {
         self.outlet.queue.spare().put(bytes);
     }
 
-    /// Events of a lane could not be written.
+    /// Counts events of a lane that could not be written.
     fn lose(&mut self, lane: u32, events: u64) {
         self.lanes.entry(lane).or_default().lose(events);
         Progress::add(&self.outlet.progress.lost_events, events);
         Progress::add(&self.outlet.progress.lost_blocks, 1);
     }
 
-    /// Whether something was written. Tells where that changes.
+    /// Whether the write succeeded. Reports the first failure and the first success after it.
     fn judge(&mut self, written: io::Result<()>) -> bool {
         let worked = written.is_ok();
         let failed_before = std::mem::replace(&mut self.fails, !worked);
@@ -182,14 +182,14 @@ impl Writer<'_> {
         }
     }
 
-    /// Goes on in another file, if it is time.
+    /// Begins another file, if one is due.
     fn rotate(&mut self) {
         let begun = match self.files.begin_if_due(&self.outlet.clock) {
             None => return,
             Some(Err(error)) => return self.outlet.notices.report(&Notice::NextFileFailed(&error)),
             Some(Ok(begun)) => begun,
         };
-        // What this file lacks is told in it, as far as it is known.
+        // This file gets the losses that are known so far.
         self.take_lost();
         for (&number, lane) in &mut self.lanes {
             let trace = self.files.trace();
@@ -205,7 +205,7 @@ impl Writer<'_> {
             ticks: self.outlet.ticker.as_ref().map(|ticker| ticker.ticks()).unwrap_or_default(),
             ..Summary::default()
         };
-        // A loss that a lane tells with its next block is the next file's.
+        // A loss that a lane reports with its next block belongs to the next file.
         let written = self.lanes.values().map(Lane::lost_written).sum();
         let lost = Lost { events: written, ..self.lost() };
         let written = self.files.go_on(begun, summary, lost);
@@ -223,7 +223,7 @@ impl Writer<'_> {
         progress.files.store(self.files.number().into(), Ordering::Relaxed);
     }
 
-    /// Takes what lanes have lost that have ended since.
+    /// Takes the losses of ended lanes.
     fn take_lost(&mut self) {
         for (lane, events) in self.outlet.queue.take_lost() {
             self.lanes.entry(lane).or_default().lose(events);

@@ -1,10 +1,10 @@
-//! The calls that are open between two blocks of a recorder, so that one file of a trace can end there and another begin.
+//! The open calls between two blocks of a recorder, where one file of a trace ends and the next begins.
 
 use kperf_abi::block::BlockHeader;
 use kperf_abi::word::{Reason, Word};
 use std::collections::BTreeMap;
 
-/// What a recorder's blocks have left open.
+/// The calls that a recorder's blocks have left open.
 #[derive(Default)]
 pub(super) struct OpenCalls {
     /// The stack that runs.
@@ -19,7 +19,7 @@ pub(super) struct OpenCalls {
 const MOST: usize = 500_000;
 
 impl OpenCalls {
-    /// Takes in the recorder's next block.
+    /// Follows the recorder's next block.
     pub(super) fn follow(&mut self, block: &[u8]) {
         let Some((header, words)) = BlockHeader::split(block) else { return };
         self.running = header.stack;
@@ -52,20 +52,20 @@ impl OpenCalls {
         self.stacks.retain(|_, calls| !calls.is_empty());
     }
 
-    /// A block that closes what is open; `None` if that is nothing.
+    /// A block that closes all open calls; `None` if there are none.
     pub(super) fn closing(&self) -> Option<Vec<u8>> {
         let depth = self.stacks.get(&self.running).map_or(0, Vec::len) as u32;
         self.block(depth, |_| vec![Word::Unwind { depth: 0, reason: Reason::Unfinished }])
     }
 
-    /// A block that opens it again, in another file; `None` if nothing is open.
+    /// A block that opens them again, in another file; `None` if there are none.
     pub(super) fn opening(&self) -> Option<Vec<u8>> {
         self.block(0, |calls| calls.iter().flatten().map(|&id| Word::Enter(id)).collect())
     }
 
-    /// A block with these words for each stack that has open calls, the one that runs last.
+    /// A block with these words for each stack with open calls; the running stack comes last.
     fn block(&self, depth: u32, words: impl Fn(&[Option<u32>]) -> Vec<Word>) -> Option<Vec<u8>> {
-        // Where an enter is lost, nobody knows what the other calls are inside of.
+        // After a lost enter, the callers of the other calls are unknown.
         let known = |calls: &&Vec<_>| calls.iter().all(Option::is_some);
         let stacks = self.stacks.iter().filter(|(_, calls)| known(calls));
         let (runs, others): (Vec<_>, Vec<_>) = stacks.partition(|(stack, _)| **stack == self.running);

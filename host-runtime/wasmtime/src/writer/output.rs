@@ -1,4 +1,4 @@
-//! Where a trace's bytes go.
+//! Writes a trace's bytes to a sink.
 
 use std::any::Any;
 use std::fs::File;
@@ -9,8 +9,8 @@ pub(crate) trait Sink: Write + Send + Any {}
 
 impl<S: Write + Send + Any> Sink for S {}
 
-/// Gives chunks to a sink, each whole or not at all where the sink is a file. What else may be left of a chunk that failed midway
-/// is passed over by readers.
+/// Writes chunks to a sink. If the sink is a file, a chunk is written whole or not at all. Otherwise readers skip the rest of a
+/// failed chunk.
 pub(crate) struct Output(pub(crate) Box<dyn Sink>);
 
 impl Write for Output {
@@ -42,12 +42,12 @@ impl Write for Output {
 }
 
 impl Output {
-    /// Takes back what was written last. Pipes and other sinks keep it.
+    /// Takes back the last write. Pipes and other sinks keep it.
     fn take_back(&mut self, bytes: usize) {
         let Some(file) = (&mut *self.0 as &mut dyn Any).downcast_mut::<File>().filter(|_| bytes > 0) else {
             return;
         };
-        // If that fails too, readers have to pass over it.
+        // If that fails too, readers skip it.
         let _ = file.seek(SeekFrom::Current(-(bytes as i64))).and_then(|end| file.set_len(end));
     }
 }

@@ -1,13 +1,13 @@
-//! Tells for how long the guest's thread worked for the recorder, or waited for it.
+//! Inserts pauses: how long the guest's thread worked for the recorder, or waited for it.
 //!
-//! The recorder's host does this work between two blocks of a lane. So the writer puts it into the later block: behind the first
-//! time that lies behind the pause's beginning.
+//! The host does this work between two blocks of a lane. So the writer inserts the pause into the later block, after the first
+//! time that follows the pause's beginning.
 
 use crate::outlet::queue::Pause;
 use kperf_abi::block::BlockHeader;
 use kperf_abi::word::{MAX_FUNC_ID, MAX_PAYLOAD, TIME, WIDE_TIME, Word};
 
-/// Puts the pauses that begin before a block's end into the block, and takes these off the list.
+/// Inserts the pauses that begin before a block's end, and takes these off the list.
 pub(super) fn put(block: &mut Vec<u8>, pauses: &mut Vec<Pause>) {
     let Some((header, words)) = BlockHeader::split(block).filter(|_| !pauses.is_empty()) else { return };
     let front = block.len() - words.len();
@@ -32,7 +32,7 @@ pub(super) fn put(block: &mut Vec<u8>, pauses: &mut Vec<Pause>) {
         let then = now.saturating_add(passed);
         let mut pause = Some(first);
         while let Some(first) = pause.take().filter(|first| first.start < then) {
-            // The time of an event may be that of a tick long ago.
+            // The time of an event may be that of an old tick.
             let paused = first.end.min(then).saturating_sub(first.start.max(now));
             if paused > 0 {
                 added.push((front + 4 * at, paused));

@@ -1,14 +1,14 @@
-//! When a trace goes on in another file.
+//! When a trace continues in another file.
 
 use std::time::Duration;
 
-/// When a trace goes on in another file: see [`Builder::rotate`](crate::Builder::rotate). A file ends behind a whole block (or a
-/// window of a profile), so it is a bit larger than its limit, and older only if there was nothing to write.
+/// When a trace continues in another file: see [`Builder::rotate`](crate::Builder::rotate). A file ends after a whole block (or a
+/// window of a profile), so it is slightly larger than its limit. It is older only if there was nothing to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rotation {
-    /// When the file has so many bytes; `None` for no limit.
+    /// Maximal size of a file in bytes; `None` for no limit.
     pub bytes: Option<u64>,
-    /// When the file is so old; `None` for no limit.
+    /// Maximal age of a file; `None` for no limit.
     pub age: Option<Duration>,
 }
 

@@ -1,7 +1,7 @@
-//! Tells the time in which asynchronous calls waited as calls of a function of the host's, `[suspended]`.
+//! Inserts calls of `[suspended]` for the time in which asynchronous calls waited.
 //!
-//! A guest that is suspended writes nothing, and its host can't write for it: the store is lent to the future that waits. So the
-//! host notes the moments, and the writer puts the calls between the guest's words: before the first time that lies behind a
+//! A suspended guest writes nothing, and its host can't write for it: the waiting future has borrowed the store. So the
+//! host notes the times, and the writer inserts the calls into the guest's words, before the first time after a
 //! suspension's beginning.
 
 use crate::outlet::queue::Suspension;
@@ -10,7 +10,7 @@ use kperf_abi::symbols::{ModuleIdentity, Symbol};
 use kperf_abi::word::{MAX_FUNC_ID, TIME_LIMIT, Word};
 use kperf_abi::{FuncId, FuncIndex, SymbolTable};
 
-/// The function's id. No module's ids reach so far: see `recording::ids_of`.
+/// The function's id. No module has it: see `recording::ids_of`.
 pub(crate) const SUSPENDED: u32 = MAX_FUNC_ID - 1;
 
 /// The symbol table that names it.
@@ -26,13 +26,13 @@ pub(super) fn table() -> Vec<u8> {
     SymbolTable { module, id_base: SUSPENDED, symbols: vec![symbol], ..SymbolTable::default() }.to_bytes()
 }
 
-/// Puts calls into a block for the suspensions that begin before its end, and takes these off the list. Nothing is put where no
-/// call of the guest's is open. Answers the block with the calls; `None` if it stays as it is.
+/// Inserts calls into a block for the suspensions that begin before its end, and takes these off the list. Inserts none while no
+/// call of the guest is open. Returns the new block; `None` if nothing changes.
 pub(super) fn put(block: &[u8], suspensions: &mut Vec<Suspension>) -> Option<Vec<u8>> {
     let (header, words) = BlockHeader::split(block).filter(|_| !suspensions.is_empty())?;
     let mut out = block[..HEADER_LEN].to_vec();
     let mut now = header.start_ticks;
-    // Of a stack that was switched to nobody here knows the depth.
+    // The depth of a stack that was switched to is unknown here.
     let mut depth = Some(header.depth);
     let mut next = 0;
     let mut is_changed = false;

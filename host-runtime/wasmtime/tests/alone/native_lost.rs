@@ -38,11 +38,11 @@ fn a_handler_that_is_installed_over_ours_is_told() {
         .call(&mut store, |store| {
             // The call goes on until it is noticed.
             let notice = notices.recv_timeout(Duration::from_secs(20)).unwrap();
-            assert!(notice.contains("somebody has taken the handler of SIGPROF"), "{notice}");
+            assert!(notice.contains("other code has taken the handler of SIGPROF"), "{notice}");
             f.call(store, ())
         })
         .unwrap();
     drop(store);
     let notes = recorder.finish("completed").unwrap().notes;
-    assert!(notes[0].contains("somebody has taken the handler of SIGPROF"), "{notes:?}");
+    assert!(notes[0].contains("other code has taken the handler of SIGPROF"), "{notes:?}");
 }

@@ -23,7 +23,7 @@ fn the_handler_of_others_is_left_alone() {
     let module = compile(&engine, text, Recording::Count);
     let error = recorder.native_code(&module, &table(text, Recording::Count)).unwrap_err();
     assert!(error.to_string().contains("rewrite the module with a shadow stack"), "{error}");
-    assert_eq!(error.source().unwrap().to_string(), "somebody else handles SIGPROF in this process");
+    assert_eq!(error.source().unwrap().to_string(), "other code handles SIGPROF in this process");
     // SAFETY: as above.
     let still = unsafe { libc::signal(libc::SIGPROF, libc::SIG_IGN) };
     assert_eq!(still, other as *const () as libc::sighandler_t);

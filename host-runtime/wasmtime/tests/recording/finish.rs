@@ -163,7 +163,7 @@ fn symbol_tables_must_not_overlap() {
 fn a_recorder_wants_a_sink_and_a_sensible_period() {
     let engine = Engine::default();
     let error = Recorder::builder().build(&engine).err().expect("no sink");
-    assert_eq!(error.to_string(), "the recorder has no sink: say with `sink` where the trace goes");
+    assert_eq!(error.to_string(), "the recorder has no sink: call `sink`");
     let zero = ClockChoice::Ticker { period: Duration::ZERO };
     let error = Recorder::builder().clock(zero).sink(io::sink()).build(&engine).err().expect("no period");
     assert!(matches!(error.kind(), ErrorKind::Period(_)), "{error}");

@@ -1,5 +1,5 @@
-//! From places in compiled code to places in the original module: the engine knows which instruction of the module that it
-//! compiled its code is of, the symbol table where that stands in the original.
+//! Converts addresses in compiled code to offsets in the original module: the engine maps its code to the rewritten module, and the
+//! symbol table maps that to the original.
 
 use super::code::Code;
 use crate::profile::tree::NativePlace;
@@ -24,13 +24,13 @@ impl Code {
         for NativePlace { node, address, samples, ticks } in places {
             let Some(at) = address.checked_sub(self.start()) else { continue };
             while let Some(entry) = map.next_if(|(code, _)| *code <= at) {
-                // The engine's own code within a function, such as its checks, is of the instruction before it.
+                // The engine's own code within a function, such as its checks, belongs to the instruction before it.
                 last = entry.1.map(|new| (entry.0, new)).or(last);
             }
             let Some(func) = nodes.get(node as usize).map(|node| node.func) else { continue };
             let Some(begin) = self.at(address).map(|place| place.begin - self.start()) else { continue };
             let code = codes.entry(func).or_insert_with(|| self.code(func));
-            // What stands in front of a function's first instruction is of its beginning.
+            // Code before a function's first instruction belongs to its beginning.
             let offset = match last.filter(|(code, _)| begin <= *code) {
                 Some((_, new)) => code.original(new),
                 None => (!code.moves.is_empty()).then_some(0),

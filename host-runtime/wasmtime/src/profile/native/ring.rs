@@ -1,4 +1,4 @@
-//! Carries samples from the thread that was sampled to the sampler's thread.
+//! A ring of samples from the sampled thread to the sampler's thread.
 #![allow(unsafe_code)] // What a signal's handler needs is shared with it, and no lock may be taken there.
 
 use super::target::Target;
@@ -11,15 +11,15 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// The samples of one instance on one thread. A ring is never freed, as a signal may come late: when its instance ends, the next
-/// instance takes it over.
+/// The samples of one instance on one thread. A ring is never freed, as a signal may come late: after its instance has ended, the
+/// next one reuses it.
 pub(super) struct Ring {
     is_taken: AtomicBool,
     /// The thread whose handler writes here; 0 for none.
     thread: AtomicI32,
-    /// How many handlers are writing, or are just checking whether they may.
+    /// How many handlers are writing, or checking whether they may.
     handlers: AtomicUsize,
-    /// What the handler needs. While the ring runs, only the handler of its thread touches it; else only whoever stopped it.
+    /// What the handler needs. While the ring runs, only the handler of its thread uses it; otherwise only the thread that stopped it.
     task: UnsafeCell<Option<Task>>,
     /// For each sample: its time; how many calls were open, with the flag [`WHOLE`]; where in its code the innermost is; and
     /// these calls, the innermost first.

@@ -19,7 +19,7 @@ impl Target {
         Ok(Target { code, counts, thread: Thread::this()? })
     }
 
-    /// Whether samples couldn't tell these two instances apart.
+    /// Whether samples can't distinguish these two instances.
     pub(super) fn is_same(&self, other: &Target) -> bool {
         self.code.is(&other.code) && self.thread.is(&other.thread)
     }

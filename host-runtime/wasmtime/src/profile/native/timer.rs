@@ -22,7 +22,7 @@ pub(super) fn install() -> io::Result<()> {
             let mut before: libc::sigaction = std::mem::zeroed();
             check(libc::sigaction(SIGNAL, ptr::null(), &raw mut before))?;
             if ![libc::SIG_DFL, libc::SIG_IGN].contains(&before.sa_sigaction) {
-                let taken = "somebody else handles SIGPROF in this process";
+                let taken = "other code handles SIGPROF in this process";
                 return Err(io::Error::new(io::ErrorKind::ResourceBusy, taken));
             }
             let mut action: libc::sigaction = std::mem::zeroed();

@@ -50,10 +50,10 @@ unsafe extern "C" fn add_object(
     0
 }
 
-/// The only way in which linkers write where `.eh_frame` begins: as a signed distance of four bytes from here.
+/// The only encoding that linkers use for the address of `.eh_frame`: a signed distance of four bytes from here.
 const HEADER: [u8; 2] = [1, 0x1b];
 
-/// How an object's functions are unwound, as it says itself. `None` if it says nothing.
+/// How an object's functions are unwound, according to itself. `None` if it doesn't say.
 ///
 /// # Safety
 ///
@@ -103,8 +103,8 @@ impl Registers {
         Registers { pc, sp, fp }
     }
 
-    /// For a function of the guest that hasn't made its frame yet, or has removed it again: how many words above the stack
-    /// pointer its return address is.
+    /// For a guest's function before it has made its frame, or after it has removed it: how many words above the stack pointer
+    /// its return address is.
     fn frameless(&self, place: FunctionAt) -> Option<u64> {
         // A function begins with `push rbp`, one byte, and `mov rbp, rsp`.
         match self.pc - place.begin as u64 {
@@ -116,22 +116,22 @@ impl Registers {
     }
 }
 
-/// What one thread needs.
+/// The unwinder of one thread.
 pub(super) struct Unwinding {
     unwinder: Unwinder,
-    /// What was found out about some places.
+    /// Unwinding rules that were found before.
     cache: CacheNative<MustNotAllocateDuringUnwind>,
 }
 
 impl Unwinding {
-    /// Knows the objects that were found last.
+    /// With the objects that were found last.
     pub(super) fn new() -> Unwinding {
         Unwinding { unwinder: unwinder().clone(), cache: CacheNative::new_in() }
     }
 
-    /// Reports to `found` the calls that are open in the running thread, which was interrupted there, and where in its code each
-    /// is, the innermost first, until
-    /// `found` wants no more. Answers whether it reached the outermost call, or at least one. Takes no lock and no memory.
+    /// Passes the open calls of the running thread, which was interrupted at `at`, to `found`, innermost first, each with its
+    /// address, until `found` returns false. Returns whether it reached the outermost call, or at least one. Takes no lock and
+    /// allocates nothing.
     pub(super) fn walk(
         &mut self,
         registers: Registers,
@@ -171,7 +171,7 @@ impl Unwinding {
                 Ok(Some(frame)) if !push(frame.address_for_lookup()) => return false,
                 Ok(Some(FrameAddress::InstructionPointer(_) | FrameAddress::ReturnAddress(_))) => {}
                 Ok(None) => return true,
-                // The host's outermost functions may not say how they are left; the guest's all do.
+                // The host's outermost functions may have no rule for unwinding; the guest's all have.
                 Err(_) => return any,
             }
         }
