@@ -1,8 +1,8 @@
 //! Records the calls of probed WebAssembly modules that an embedder runs under wasmtime.
 //!
-//! [`instrument`] is the short way: it puts probes into a module, compiles it and records it, and a host that exists changes two lines.
-//! All else is for hosts that want to say more: their modules have their probes (`kperf-wasm rewrite`), and three lines are added to the
-//! embedding: build a [`Recorder`], link it before the guest is instantiated, finish it.
+//! [`instrument`] is the short way: it puts probes into a module, compiles it and records it; an existing host changes two lines.
+//! The rest is for hosts that need more control: their modules have probes already (`kperf-wasm rewrite`), and the host adds three
+//! lines: build a [`Recorder`], link it before the guest is instantiated, finish it.
 //!
 //! ```
 //! use kperf_wasmtime::{ClockChoice, Recorder};
@@ -14,7 +14,7 @@
 //! let engine = Engine::new(&config)?;
 //! let recorder = Recorder::builder().clock(ClockChoice::Precise).sink(std::io::sink()).build(&engine)?;
 //!
-//! // A module as the rewriter leaves it.
+//! // A module as the rewriter makes it.
 //! let module = Module::new(&engine, wat::parse_str(
 //!     r#"(module
 //!         (import "kperf" "enter" (func $enter (param i32) (result i32)))
@@ -26,7 +26,7 @@
 //! let lane = recorder.link(&mut store, &mut linker)?;
 //! let instance = linker.instantiate(&mut store, &module)?;
 //! let f = instance.get_typed_func::<(), ()>(&mut store, "f")?;
-//! // By `lane.call`, a call that traps closes its frames.
+//! // `lane.call` closes the frames of a call that traps.
 //! lane.call(&mut store, |store| f.call(store, ()))?;
 //!
 //! let summary = recorder.finish("completed")?;
@@ -39,20 +39,21 @@
 //!
 //! * Per store: [`Recorder::link`] puts the recorder module into the store. It takes the same modules as any other host.
 //!   [`Lane`] is the host's side.
-//! * Per store, for modules that have their recorder inside (`rewrite --probe inline`): [`Recorder::link_inlined`] supplies
-//!   what that recorder wants of its host. This is the fastest. [`Inlined`] is the host's side.
-//! * Profiles (`rewrite --record profile`): these modules have a recorder inside too, so they take
-//!   [`Recorder::link_inlined`]. If they keep no stack (`--stack native`) they need [`Recorder::native_code`] as well.
+//! * Per store, for modules that have their recorder inside: [`Recorder::link_inlined`] supplies the imports of that recorder. This
+//!   is the fastest way. [`Inlined`] is the host's side.
+//! * Profiles: these modules have a recorder inside too, so use [`Recorder::link_inlined`]. Those that are sampled on native stacks
+//!   need [`Recorder::native_code`] as well.
 //! * Once for all stores: [`Recorder::add_to_linker`] defines host functions that do the same, for `InstancePre`, the
-//!   pooling allocator, or a store for each request. [`HostLane`] stands in each store's data.
+//!   pooling allocator, or a store for each request. Each store's data have a [`HostLane`].
 //!
-//! Every store is a lane of the trace. Blocks of events go to a thread that packs and writes them over a bounded queue.
-//! If that is full, guests wait, and the trace says when they did; in asynchronous calls a block is dropped instead, and the trace
-//! says how many events that were ([`WhenFull`]). A write that fails is not the end ([`Builder::sink`]). What is written survives a kill.
+//! Every store is a lane of the trace. Blocks of events go through a bounded queue to a thread that packs and writes them.
+//! If the queue is full, guests wait, and the trace says when; in asynchronous calls the block is dropped instead, and the trace
+//! says how many events were lost ([`WhenFull`]). After a failed write the recording continues ([`Builder::sink`]). Written events
+//! survive a kill.
 //!
 //! # Asynchronous calls
 //!
-//! Calls go through one of the `call_async` methods. The time in which a call waits is told as a call of `[suspended]`. If its
+//! Call the guest through one of the `call_async` methods. The time in which a call waits becomes a call of `[suspended]`. If its
 //! future is dropped, its frames end then.
 //!
 //! ```
@@ -96,7 +97,7 @@
 //!
 //! # A store for each request
 //!
-//! Host functions serve pre-instantiated guests from a pool. Each store's data have a [`HostLane`], which may record the
+//! Pre-instantiated guests, from a pool for example, use host functions. Each store's data have a [`HostLane`], which records the
 //! request or not.
 //!
 //! ```

@@ -14,8 +14,8 @@ use wasmtime::{Engine, Store};
 
 /// A compiled component with probes, and the recording that it belongs to. [`instrument_component`] makes it.
 ///
-/// It dereferences to the [`Component`], so it goes wherever one is wanted. The recording ends when all its components, modules, linkers
-/// and stores are gone, or with [`Recorder::finish`].
+/// It dereferences to the [`Component`]. The recording ends when all its components, modules, linkers and stores are dropped, or with
+/// [`Recorder::finish`].
 #[derive(Clone)]
 pub struct InstrumentedComponent {
     component: Component,
@@ -24,8 +24,8 @@ pub struct InstrumentedComponent {
     lanes: LanesByStore,
 }
 
-/// Puts probes into the core modules of a component, compiles it, and makes its functions known to the recording that the options name.
-/// A host has three more lines: this one instead of [`Component::new`], [`InstrumentedComponent::add_to_linker`], and
+/// Puts probes into the core modules of a component, compiles it, and adds its functions to the recording of the options.
+/// A host changes three lines: this call instead of [`Component::new`], [`InstrumentedComponent::add_to_linker`], and
 /// [`InstrumentedComponent::store`] around each store.
 ///
 /// ```
@@ -64,12 +64,12 @@ pub struct InstrumentedComponent {
 /// # }
 /// ```
 ///
-/// Stores that are not made by [`InstrumentedComponent::store`] record nothing. The functions of the host are told with
-/// [`Options::imports`](kperf_rewriter::Options::imports). A component that has probes already (`kperf-wasm rewrite`) stays as it is.
+/// Stores that are not made by [`InstrumentedComponent::store`] record nothing. Calls of the host's functions are recorded with
+/// [`Options::imports`](kperf_rewriter::Options::imports). A component that has probes already is not changed.
 ///
 /// # Errors
 ///
-/// If the bytes are no component, if probes can't be put into it, if the engine refuses it, if the trace can't be begun, if the
+/// If the bytes are not a component, if it can't have probes, if the engine refuses it, if the trace can't be created, or if the
 /// recording is finished.
 pub fn instrument_component(
     engine: &Engine,
@@ -85,11 +85,11 @@ pub fn instrument_component(
 }
 
 impl InstrumentedComponent {
-    /// Defines what the recorders of components import. Once is enough for all components of a recording; more do no harm.
+    /// Defines the imports of components' recorders. Once is enough for all components of a recording; more do no harm.
     ///
     /// # Errors
     ///
-    /// If somebody else has defined `kperf:host/recorder` there, or if memories of the engine may move when they grow.
+    /// If other code has defined `kperf:host/recorder` there, or if memories of the engine may move when they grow.
     pub fn add_to_linker<T: 'static>(&self, linker: &mut Linker<T>) -> Result<()> {
         // A name that no other recording has. If the linker knows it, it has the rest too.
         let mark = format!("kperf lanes {:x}", self.lanes.address());
@@ -100,8 +100,8 @@ impl InstrumentedComponent {
         component::define(&self.recorder().recording, linker, move |store| stores.find(store))
     }
 
-    /// Makes of a store one whose components are recorded, if they belong to this recording: see [`RecordedStore`]. Each instance of a
-    /// component that has core modules is a lane of the trace.
+    /// Wraps a store, so that its components of this recording are recorded: see [`RecordedStore`]. Each instance of a component with
+    /// core modules is a lane of the trace.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl InstrumentedComponent {
         RecordedStore::among(self.lanes.stores(), &self.recorder().recording, store)
     }
 
-    /// The recording: to end it, or to ask how it is getting on.
+    /// The recording: to end it, or for its counts.
     pub fn recorder(&self) -> &Recorder {
         self.lanes.recorder()
     }

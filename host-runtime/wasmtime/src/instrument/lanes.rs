@@ -1,4 +1,4 @@
-//! A lane for each store, for hosts whose stores' data have no room for one.
+//! Lanes by store, for hosts without a lane in their stores' data.
 
 use super::modules::Modules;
 #[cfg(feature = "component-model")]
@@ -11,10 +11,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use wasmtime::{AsContextMut, Func};
 
-/// The lanes of all stores that have had an event. A store is known by the address of its data, which stays until the store is dropped
-/// and is no other's until then. What tells that a store is dropped is a function of its own that nobody calls.
+/// The lanes of all stores with an event. A store is identified by the address of its data, which is unique until the store is
+/// dropped. Each store gets a host function that is never called: dropping it shows that the store is dropped.
 ///
-/// Linkers and stores hold it, and with it the recording.
+/// Linkers and stores hold this table, and with it the recording.
 #[derive(Clone)]
 pub(crate) struct LanesByStore {
     shared: Arc<StoreTable>,
@@ -24,19 +24,19 @@ pub(super) struct StoreTable {
     recorder: Recorder,
     modules: Modules,
     open: Mutex<HashMap<usize, Arc<Slot>>>,
-    /// Those that components run in.
+    /// The stores of components.
     #[cfg(feature = "component-model")]
     stores: Stores,
 }
 
-/// The lane of a store; `None` when the store is gone.
+/// The lane of a store; `None` after the store is dropped.
 #[derive(Default)]
 struct Slot {
     lane: Mutex<Option<HostLane>>,
 }
 
 impl Slot {
-    /// Only one thread at a time has the store, so nobody waits here.
+    /// Only one thread at a time has the store, so no thread waits here.
     fn lane(&self) -> MutexGuard<'_, Option<HostLane>> {
         self.lane.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -44,7 +44,7 @@ impl Slot {
 
 /// The store that had this thread's last event.
 struct Last {
-    /// Whose lane it is, as an address. That may be another's by now, but then the lane is gone.
+    /// The address of the table. It may be reused by now, but then the lane is gone.
     lanes: usize,
     store: usize,
     slot: Arc<Slot>,
@@ -75,7 +75,7 @@ impl LanesByStore {
         &self.shared.modules
     }
 
-    /// The stores that components run in.
+    /// The stores of components.
     #[cfg(feature = "component-model")]
     pub(super) fn stores(&self) -> &Stores {
         &self.shared.stores

@@ -25,8 +25,8 @@ use wasmtime::{AsContextMut, Engine, Linker, Module};
 
 /// A compiled module with probes, and the recording that it belongs to. [`instrument`] makes it.
 ///
-/// It dereferences to the [`Module`], so it goes wherever one is wanted. The recording ends when all its modules, linkers and stores are
-/// gone, or with [`Recorder::finish`].
+/// It dereferences to the [`Module`]. The recording ends when all its modules, linkers and stores are dropped, or with
+/// [`Recorder::finish`].
 #[derive(Clone)]
 pub struct Instrumented {
     module: Module,
@@ -35,8 +35,8 @@ pub struct Instrumented {
     lanes: LanesByStore,
 }
 
-/// Puts probes into a module, compiles it, and makes its functions known to the recording that the options name. A host has two more
-/// lines: this one instead of [`Module::new`], and [`Instrumented::add_to_linker`].
+/// Puts probes into a module, compiles it, and adds its functions to the recording of the options. A host changes two lines: this
+/// call instead of [`Module::new`], and [`Instrumented::add_to_linker`].
 ///
 /// ```
 /// use kperf_wasmtime::{InstrumentOptions, instrument};
@@ -63,17 +63,17 @@ pub struct Instrumented {
 /// # }
 /// ```
 ///
-/// Any engine will do, with any allocator, synchronous or asynchronous: the probes call host functions. Each store that has an event is
+/// Works with any engine and allocator, synchronous or asynchronous: the probes call host functions. Each store with an event is
 /// a lane of the trace.
 ///
-/// Function ids follow from the module's bytes and the options. So the same module has the same ids in each run, and the cache of the
-/// engine finds it compiled. Modules of a recording never share ids, in whatever order they come.
+/// Function ids are computed from the module's bytes and the options. So a module has the same ids in each run, and the engine's cache
+/// finds it compiled. Modules of a recording never share ids, whatever their order.
 ///
-/// A module that has probes already (`kperf-wasm rewrite`) stays as it is.
+/// A module that has probes already is not changed.
 ///
 /// # Errors
 ///
-/// If the bytes are no module, if probes can't be put into it, if the engine refuses it, if the trace can't be begun, if the recording
+/// If the bytes are not a module, if it can't have probes, if the engine refuses it, if the trace can't be created, or if the recording
 /// is finished.
 pub fn instrument(
     engine: &Engine,
@@ -96,12 +96,12 @@ pub fn instrument(
 impl Instrumented {
     /// Defines `kperf.*` in a linker. Once is enough for all modules of a recording; more do no harm.
     ///
-    /// This is for probes that the module imports, which is the default. Modules that have their recorder inside need
-    /// [`Recorder::link_inlined`] for each store instead; [`recorder`](Self::recorder) has it.
+    /// This is for imported probes, the default. Modules that have their recorder inside need
+    /// [`Recorder::link_inlined`] for each store instead, through [`recorder`](Self::recorder).
     ///
     /// # Errors
     ///
-    /// If somebody else has defined `kperf.*` there, or if the module has its recorder inside.
+    /// If other code has defined `kperf.*` there, or if the module has its recorder inside.
     pub fn add_to_linker<T: 'static>(&self, linker: &mut Linker<T>) -> Result<()> {
         if crate::is_inlined(&self.module) {
             return Err(ErrorKind::RecorderInside.into());
@@ -114,9 +114,9 @@ impl Instrumented {
         host_functions::define(linker, self.lanes.clone())
     }
 
-    /// Calls the guest by `call`. If that fails, it closes the frames that the guest opened: see
-    /// [`HostLane::call`]. Without it they stay open until their store is dropped, which is soon if each request has a store. Else calls
-    /// that come later seem to be made by them.
+    /// Calls the guest through `call`. If that fails, closes the frames that the guest opened: see
+    /// [`HostLane::call`]. Without it they stay open until their store is dropped, and later calls of that store appear as their
+    /// children.
     ///
     /// # Errors
     ///
@@ -129,8 +129,8 @@ impl Instrumented {
         host_lane::call_in(&self.lanes, store, call)
     }
 
-    /// [`call`](Self::call) for asynchronous calls. The time in which the call waits is told as a call of `[suspended]`: see
-    /// [`HostLane::call_async`]. Without it that time is the guest's.
+    /// [`call`](Self::call) for asynchronous calls. The time in which the call waits becomes a call of `[suspended]`: see
+    /// [`HostLane::call_async`]. Without it that time counts as the guest's.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl Instrumented {
         host_lane::call_async_in(&self.lanes, store, call).await
     }
 
-    /// Lets `act` work on a store's lane: to set a parent, or to say that this store isn't recorded.
+    /// Calls `act` with a store's lane: to set a parent, or not to record this store.
     ///
     /// ```
     /// # use kperf_wasmtime::{Instrumented, TraceContext};
@@ -160,7 +160,7 @@ impl Instrumented {
         self.lanes.with(store, act)
     }
 
-    /// The recording: to end it, or to ask how it is getting on.
+    /// The recording: to end it, or for its counts.
     pub fn recorder(&self) -> &Recorder {
         self.lanes.recorder()
     }

@@ -10,10 +10,10 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// Where ids begin. Modules that were rewritten before count from 0, so these rarely meet them.
+/// The first id. Modules that were rewritten elsewhere count from 0, so conflicts are rare.
 const IDS: Range<u32> = 1 << 20..1 << 27;
 
-/// The modules whose functions a recording knows.
+/// The modules of a recording.
 #[derive(Default)]
 pub(super) struct Modules {
     /// The hashes of their symbol tables, which have the ids too.
@@ -21,8 +21,8 @@ pub(super) struct Modules {
 }
 
 impl Modules {
-    /// Puts probes into a module and makes its functions known to its recording. `None` if it has its probes already; then they are
-    /// known from here on.
+    /// Puts probes into a module and adds its functions to the recording. `None` if it has probes already; its functions are added
+    /// too.
     pub(super) fn rewrite(
         &self,
         recorder: &Recorder,
@@ -43,7 +43,7 @@ impl Modules {
             }
             match self.claim(recorder, rewritten.symbols.to_bytes()) {
                 Ok(()) => return Ok(Some(rewritten)),
-                // Rare. What comes behind the other module is free, or another one's.
+                // Rare. The ids after the other module's are free, or a third one's.
                 Err(error) => match id_base_behind(&error) {
                     Some(behind) if behind > id_base => id_base = behind,
                     _ => return Err(error),
@@ -74,7 +74,7 @@ impl Modules {
                 match self.claim(recorder, table.to_bytes()).map_err(|error| (id_base_behind(&error), error))
                 {
                     Ok(()) => {}
-                    // Rare. Tables in front of this one are known then, and nothing has their ids.
+                    // Rare. The tables before this one are added already, and no module uses their ids.
                     Err((Some(behind), _)) if behind > id_base => {
                         id_base = behind;
                         continue 'again;
@@ -86,7 +86,7 @@ impl Modules {
         }
     }
 
-    /// Makes a module's functions known, unless they are.
+    /// Adds a module's functions, unless they are there.
     fn claim(&self, recorder: &Recorder, table: Vec<u8>) -> Result<()> {
         let hash = Sha256::digest(&table).into();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,12 +100,12 @@ impl Modules {
 
 /// The first id of a module, or a component, that is rewritten with these options.
 fn first_id_of(wasm: &[u8], options: &Options) -> u32 {
-    // (A map of names has no order. Modules that differ only in that meet each other when they are made known.)
+    // (A map of names has no order. Modules that differ only in their names conflict when they are added.)
     let described = format!("{:?}", Options { id_base: 0, names: None, ..options.clone() });
     first_id(&Sha256::new().chain_update(described).chain_update(wasm).finalize().into())
 }
 
-/// If a module's ids were another's: the first one behind those.
+/// If a module's ids were another's: the first id after those.
 fn id_base_behind(error: &Error) -> Option<u32> {
     match error.kind() {
         ErrorKind::OverlappingIds { first, .. } => Some(first.end),
@@ -113,8 +113,8 @@ fn id_base_behind(error: &Error) -> Option<u32> {
     }
 }
 
-/// The first id of a module with this hash. Modules with many functions may reach beyond the end of the range, which is far from the
-/// greatest id.
+/// The first id of a module with this hash. Modules with many functions may exceed the end of the range, which is far from the
+/// largest id.
 fn first_id(hash: &[u8; 32]) -> u32 {
     let number = hash.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
     IDS.start + number % (IDS.end - IDS.start)

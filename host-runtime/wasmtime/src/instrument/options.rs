@@ -1,4 +1,4 @@
-//! How to put probes into a module, and where the calls are recorded.
+//! Options of instrumenting: the probes, and where calls are recorded.
 
 use crate::clock::source::ClockChoice;
 use crate::recorder::handle::Recorder;
@@ -19,7 +19,7 @@ pub(super) enum To {
 }
 
 impl InstrumentOptions {
-    /// Records into a file. All modules with the same file are one recording, whatever their engines are. It begins with the first of
+    /// Records into a file. All modules with the same file share one recording, whatever their engines. It begins with the first of
     /// them.
     ///
     /// A program that writes to a file again after that recording has ended doesn't overwrite it: `app.kperf` is followed by
@@ -28,8 +28,8 @@ impl InstrumentOptions {
         InstrumentOptions::to(To::File(path.as_ref().to_owned()))
     }
 
-    /// Records into a recording that there is: for another sink, rotation, queues, sampling and all else that a
-    /// [`Builder`](crate::Builder) has.
+    /// Records into an existing recording: for another sink, rotation, queues, sampling and everything else that a
+    /// [`Builder`](crate::Builder) offers.
     pub fn to_recorder(recorder: &Recorder) -> InstrumentOptions {
         InstrumentOptions::to(To::Recorder(recorder.clone()))
     }

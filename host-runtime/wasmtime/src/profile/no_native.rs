@@ -1,4 +1,4 @@
-//! Stands in for `native` on machines where nobody can find the open calls on a thread's stack.
+//! Replaces `native` on machines whose threads' stacks can't be walked.
 
 use super::counts::Counts;
 use super::tree::NativePlace;

@@ -5,13 +5,13 @@ use crate::lanes::record::Pen;
 use kperf_abi::shadow::Slot;
 use kperf_abi::word::Reason;
 
-/// The calls that the last sample found open, the outermost first. Calls that have lasted long enough are written to the trace.
-/// An outer call lasts longer than those inside it, so these are always the first in the list.
+/// The calls that the last sample found open, outermost first. Calls that have lasted long enough are written to the trace.
+/// An outer call lasts longer than those inside it, so the written ones are always the first in the list.
 #[derive(Default)]
 pub(crate) struct OpenCalls {
     calls: Vec<OpenCall>,
     written: usize,
-    /// When they were found to be gone, though whoever made the outermost of them has not said yet how it ended.
+    /// When a sample found them gone, while the host has not yet reported how the outermost one ended.
     gone: Option<u64>,
 }
 
@@ -20,14 +20,14 @@ struct OpenCall {
     /// The call's path; if the tree has no room for it, the path of the call around it.
     node: Option<u32>,
     cut: bool,
-    /// When the call is taken to have begun: halfway between the first sample that saw it and the sample before that.
+    /// The assumed beginning of the call: halfway between the first sample that saw it and the previous sample.
     start: u64,
 }
 
 impl OpenCalls {
-    /// Takes in a sample that found these calls. What changed since the sample before is taken to have changed halfway between
-    /// the two. Answers how many calls are still the same. `will_hear` says that [`leave`](Self::leave) or
-    /// [`unwind`](Self::unwind) will tell how each of them ended.
+    /// Counts a sample that found these calls. Changes since the previous sample are assumed to be halfway between the two. Returns
+    /// how many calls are still the same. `will_hear`: [`leave`](Self::leave) or [`unwind`](Self::unwind) will report how each of
+    /// them ended.
     pub(crate) fn see(
         &mut self,
         path: &[Slot],
@@ -55,7 +55,7 @@ impl OpenCalls {
         self.calls.push(OpenCall { slot, node: child.or(parent), cut: child.is_none(), start });
     }
 
-    /// The first `same` calls were seen twice. Writes those of them that have lasted so many ticks.
+    /// Writes those of the first `same` calls, which were seen twice, that have lasted so many ticks.
     pub(crate) fn write(&mut self, same: usize, now: u64, least_ticks: u64, pen: &mut Pen<'_>) {
         while let Some(call) = self.calls.get(self.written).filter(|_| self.written < same)
             && let Some(func) = call.slot.func().filter(|_| call.slot.has_serial())
@@ -66,12 +66,12 @@ impl OpenCalls {
         }
     }
 
-    /// How many of the calls another look found again.
+    /// How many of the calls another sample found again.
     pub(crate) fn still_open(&self, path: &[Slot]) -> usize {
         self.calls.iter().zip(path).take_while(|(call, slot)| call.slot == **slot).count()
     }
 
-    /// Those that are gone have returned, if nobody has said anything else by now.
+    /// Calls that are gone have returned, if the host has not reported anything else by now.
     pub(crate) fn settle(&mut self, pen: &mut Pen<'_>) {
         if let Some(gone) = self.gone {
             self.leave(0, gone, pen);
@@ -88,7 +88,7 @@ impl OpenCalls {
         self.calls.truncate(depth);
     }
 
-    /// Calls deeper than this were unwound, for a reason.
+    /// Calls deeper than this were unwound, with a reason.
     pub(crate) fn unwind(&mut self, depth: usize, now: u64, reason: Reason, pen: &mut Pen<'_>) {
         let now = self.gone.take().unwrap_or(now);
         self.calls.truncate(depth);
@@ -116,7 +116,7 @@ impl OpenCalls {
         self.calls.last().filter(|_| self.gone.is_none())
     }
 
-    /// The tree is a new one.
+    /// Adds the open calls to a new tree.
     pub(crate) fn replant(&mut self, tree: &mut SampleTree) {
         for call in std::mem::take(&mut self.calls) {
             self.push(call.slot, call.start, tree);

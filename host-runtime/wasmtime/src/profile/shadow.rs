@@ -1,14 +1,13 @@
-//! The stack that a recorder of profiles keeps: the guest writes it and the sampler reads it.
+//! Shadow stacks: the guest writes its open calls, the sampler reads them.
 //!
-//! The guest doesn't stop for a sample: it enters and leaves calls all the time. A look at the stack is right because it reads
-//! the innermost calls at one moment: the second load of a slot, from a cache line that this processor has just fetched, comes
-//! before the guest's next write to the line. That moment is the time of the sample. The calls around them are read before it
-//! and again after it. If they haven't changed, they were the same at that moment too.
-//!
-//! A failed look by itself does no harm. But if looks fail where the stack is busy and succeed where it is quiet, samples show
-//! quiet code too often. So the sampler reads two lines at that moment, around the top of the last look: then it sees a loop
-//! whose calls cross the border of two lines as well as any other. And it touches no other line just before: a guest that lost
-//! a line stops at its next write to it, and then does at once what has waited.
+//! * The guest doesn't stop for a sample: it enters and leaves calls all the time. A reading is correct because it reads the
+//!   innermost calls at one moment: the second load of a slot, from a cache line that this processor has just fetched, comes
+//!   before the guest's next write to the line. That moment is the time of the sample. The outer calls are read before it and
+//!   again after it. If they haven't changed, they were the same at that moment too.
+//! * A failed reading does no harm by itself. But if readings fail where the stack is busy and succeed where it is quiet, samples
+//!   show quiet code too often. So the sampler reads two lines at that moment, around the top of the last reading: then a loop
+//!   whose calls cross the border of two lines is seen as often as any other. And it touches no other line just before, since a
+//!   guest that lost a line stops at its next write to it, and then continues with all waiting writes at once.
 
 use super::counts::{Counts, load};
 use kperf_abi::shadow::{COUNTS, LAST, SLOTS, STACK, Slot};
@@ -31,7 +30,7 @@ impl Shadow {
         Shadow(counts)
     }
 
-    /// The slots of the stack, and the one behind them that is always 0.
+    /// The slots of the stack, and the one after them, which is always 0.
     fn slots(&self) -> &[AtomicU64] {
         self.0.cells().get(STACK / 8..COUNTS / 8).unwrap_or_default()
     }
@@ -41,7 +40,7 @@ impl Shadow {
         (top as usize).clamp(STACK, LAST).saturating_sub(STACK) / 8
     }
 
-    /// Declares the slots free from this address on.
+    /// Frees the slots from this address on.
     pub(crate) fn clear_from(&self, top: u32) {
         for slot in self.slots().iter().skip(Shadow::depth(top)) {
             if is_free(load(slot)) {
@@ -51,7 +50,7 @@ impl Shadow {
         }
     }
 
-    /// How many calls are open, for whoever knows that the guest doesn't run.
+    /// How many calls are open. Only valid while the guest doesn't run.
     #[cfg(feature = "component-model")]
     pub(crate) fn open(&self) -> usize {
         self.slots().iter().position(|slot| is_free(load(slot))).unwrap_or(SLOTS)
@@ -62,8 +61,8 @@ impl Shadow {
         self.slots().get(Shadow::depth(top)).is_some_and(|slot| !is_free(load(slot)))
     }
 
-    /// Finds out which calls are open, the outermost first. Answers whether it succeeded: it fails if the stack changes at every
-    /// look. `path` comes in with the calls that were open at the last look; the search begins at their depth.
+    /// Reads the open calls into `path`, outermost first. Returns whether it succeeded: it fails if the stack changes during every
+    /// try. `path` holds the calls of the last reading; the search begins at their depth.
     pub(crate) fn look(&self, path: &mut Vec<Slot>) -> bool {
         let mut depth = path.len();
         for _ in 0..TRIES {
@@ -71,7 +70,7 @@ impl Shadow {
                 return true;
             }
             depth = self.slots().iter().position(|slot| is_free(load(slot))).unwrap_or(SLOTS);
-            // The guest has to fetch the lines that it writes next, and then does at once what has waited for them.
+            // The guest must fetch the lines that it writes next, and then continues with all waiting writes at once.
             (0..PAUSE).for_each(|_| std::hint::spin_loop());
         }
         false
@@ -80,7 +79,7 @@ impl Shadow {
     /// Succeeds if the innermost call is near this depth.
     fn look_near(&self, depth: usize, path: &mut Vec<Slot>) -> bool {
         let (lines, _) = self.slots().as_chunks::<LINE>();
-        // The middle of the two is as near as can be.
+        // The middle of the two lines is as near as possible.
         let first = ((depth + LINE / 2) / LINE).saturating_sub(1).min(lines.len() - 2);
         let (below, rest) = lines.split_at(first);
         let [line, next, ..] = rest else { return false };
@@ -96,7 +95,7 @@ impl Shadow {
         if free == 0 && first > 0 {
             return false;
         }
-        // What is unwound is cleared from below: the calls above a free slot are gone.
+        // Unwound slots are cleared from below: the calls above a free slot are gone.
         let same = |(slot, seen): (&AtomicU64, &Slot)| load(slot) == seen.0 && !is_free(seen.0);
         let same = below.as_flattened().iter().zip(&*path).all(same);
         path.extend(seen.iter().take(free).map(|&slot| Slot(slot)));

@@ -1,20 +1,20 @@
-//! The tree of the paths that samples found.
+//! The tree of sampled paths.
 
 use kperf_abi::FuncId;
 use kperf_trace::WindowNode;
 use std::collections::HashMap;
 
-/// It grows with the number of different paths, up to a limit. Then samples count for the part of their path that is known.
+/// The tree of sampled paths. Its size is limited; after that, samples count for the part of their path that it has.
 #[derive(Default)]
 pub(crate) struct SampleTree {
     /// Parents come before their children.
     nodes: Vec<WindowNode>,
     children: HashMap<(Option<u32>, FuncId), u32>,
-    /// Where in the nodes' functions samples were: how many, and the ticks that they stand for.
+    /// Samples by node and address: how many, and their ticks.
     places: HashMap<(u32, usize), (u64, u64)>,
 }
 
-/// Where in a node's function samples were.
+/// An address in a node's function, with its samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NativePlace {
     pub(crate) node: u32,
@@ -26,7 +26,7 @@ pub(crate) struct NativePlace {
 
 /// Some 20 MB.
 const MAX_NODES: usize = 1 << 18;
-/// What samples find beyond has no place.
+/// Samples at further addresses have no place.
 const MAX_PLACES: usize = 1 << 18;
 
 impl SampleTree {
@@ -45,7 +45,7 @@ impl SampleTree {
         Some(node)
     }
 
-    /// Counts a sample that found a path, and where in the code of its function, if it knows.
+    /// Counts a sample of a path, with its address in the function's code, if known.
     pub(crate) fn add(&mut self, node: u32, address: Option<usize>, ticks: u64) {
         if let Some(node) = self.nodes.get_mut(node as usize) {
             node.samples += 1;
@@ -61,8 +61,8 @@ impl SampleTree {
         }
     }
 
-    /// Its nodes, but for paths that no sample found, nor any that goes on from them, and the places in them, in the order of
-    /// the nodes; it is empty after that.
+    /// Takes the nodes that have samples in themselves or below, and their places, in the order of the nodes. The tree is empty
+    /// after that.
     pub(crate) fn take(&mut self) -> (Vec<WindowNode>, Vec<NativePlace>) {
         self.children.clear();
         let nodes = std::mem::take(&mut self.nodes);

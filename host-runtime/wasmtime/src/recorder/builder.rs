@@ -18,7 +18,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 use wasmtime::Engine;
 
-/// What a recording needs. Only the sink must be given.
+/// Options of a recording. Only the sink is required.
 pub struct Builder {
     settings: Settings,
     symbols: Vec<Vec<u8>>,
@@ -80,22 +80,21 @@ impl Builder {
         self
     }
 
-    /// Where the trace goes: a file, usually. It gets whole chunks, one by one, so it needs no buffer.
+    /// The trace's sink, usually a file. It gets whole chunks, one by one, so it needs no buffer.
     ///
-    /// A write that fails is not the end: what it should have written is lost and counted, and the next chunk is tried. If the
-    /// sink is a [`File`](std::fs::File), a part of a chunk that was written is taken back; in other sinks it stays, and readers
-    /// pass over it.
+    /// After a failed write the recording continues: the chunk is lost and counted, and the next one is tried. If the
+    /// sink is a [`File`](std::fs::File), a partly written chunk is removed; in other sinks it stays, and readers skip it.
     pub fn sink(mut self, sink: impl Write + Send + 'static) -> Builder {
         let sink: Box<dyn Sink> = Box::new(sink);
         self.to = Some(Box::new(|header| Files::one(sink, header)));
         self
     }
 
-    /// Writes the trace to one file after the other. `open` opens each of them; it is called with 0, 1, 2 and so on, and may delete
+    /// Writes the trace to a sequence of files. `open` opens each of them; it is called with 0, 1, 2 and so on, and may delete
     /// old ones. This replaces [`sink`](Builder::sink).
     ///
-    /// Each file is a whole trace. It has the symbols that are known so far, and begins with the calls that are open, as if they
-    /// were entered there; where the file before ends, they end as unfinished. So a call that lasts is counted in each file.
+    /// Each file is a whole trace. It has the symbols that are known so far, and begins with the open calls, as if they
+    /// were entered there; at the end of the previous file they end as unfinished. So a long call is counted in each file.
     ///
     /// ```
     /// # use kperf_wasmtime::{Recorder, Rotation};
@@ -136,23 +135,22 @@ impl Builder {
         self
     }
 
-    /// Whom to tell at once when something goes wrong: a write fails, the queue is full. It is called by the thread that notices it,
+    /// Reports problems when they happen: a write fails, the queue is full. `report` is called by the thread that notices it,
     /// which may be a guest's. So it should only log or count.
     pub fn on_notice(mut self, report: impl Fn(&Notice<'_>) + Send + Sync + 'static) -> Builder {
         self.settings.notices = Notices::new(report);
         self
     }
 
-    /// Whether [`finish`](Recorder::finish) measures what a probe costs here, so that reports can take it off. That takes some
-    /// five milliseconds. Yes by default. It is never done under the test clock, nor if guests had probes of several kinds.
+    /// Whether [`finish`](Recorder::finish) measures what a probe costs here, so that reports can subtract it. That takes some
+    /// five milliseconds. On by default. Never done under the test clock, or if guests had probes of several kinds.
     pub fn calibrate(mut self, calibrate: bool) -> Builder {
         self.calibrate = calibrate;
         self
     }
 
-    /// How to sample guests that make a profile: by default every 100 us, on native stacks every
-    /// millisecond. The sampler's thread reads the time, whatever clock was chosen. Under the test clock it takes no samples,
-    /// and calls are only counted.
+    /// How to sample profiled guests: by default every 100 us, on native stacks every millisecond. The sampler's thread reads the
+    /// time, whatever the clock. Under the test clock it takes no samples, and calls are only counted.
     pub fn sampling(mut self, sampling: Sampling) -> Builder {
         self.settings.sampling = Some(sampling);
         self
@@ -163,7 +161,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If there is no sink or it fails at once, if a symbol table can't be read or shares ids with another, if the sampling
+    /// If there is no sink or it fails at once, if a symbol table can't be read or shares ids with another, or if the sampling
     /// period is zero or longer than a second.
     pub fn build(mut self, engine: &Engine) -> Result<Recorder> {
         let mut ids = Vec::new();

@@ -1,4 +1,4 @@
-//! What an embedder builds and holds: the recorder.
+//! The recorder: its builder, its handle, its calibration.
 
 pub(crate) mod builder;
 #[cfg(feature = "compiler")]
