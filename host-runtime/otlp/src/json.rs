@@ -1,7 +1,7 @@
 //! Requests in OTLP's JSON. The Collector's file receiver reads it, one request a line.
 //!
-//! OTLP's JSON is protobuf's own but for a few rules: ids are hexadecimal, enumerations are numbers. Integers of 64 bits
-//! are strings. Only fields that this crate writes come out.
+//! OTLP's JSON is protobuf's JSON with a few exceptions: ids are hexadecimal, enumerations are numbers. Integers of 64 bits
+//! are strings. Only fields that this crate writes are converted.
 //! <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>
 
 mod metrics;
@@ -26,7 +26,7 @@ use std::fmt;
 /// If the bytes are no such request.
 pub fn traces(body: &[u8]) -> Result<String, DecodeError> {
     let request = ExportTraceServiceRequest::decode(body)?;
-    // Text for keys, and numbers that are some: there is nothing in it that JSON can't say.
+    // Keys are text and no number is NaN: serialization can't fail.
     Ok(serde_json::to_string(&Json(&request)).unwrap_or_default())
 }
 

@@ -1,7 +1,7 @@
 //! A trace as OpenTelemetry spans, metrics and profiles.
 //!
-//! [`Spans`] reads a trace, of any length and also while it is still being written, and gives requests as OTLP has them,
-//! ready to be sent or stored. One call is one span; what [`SpanOptions`] leave out is counted on the spans around it, and
+//! [`Spans`] reads a trace of any length, also while it is still being written, and gives OTLP requests,
+//! ready to be sent or stored. One call is one span; calls that [`SpanOptions`] leave out are counted on the spans around them, and
 //! in the [`Account`].
 //!
 //! ```

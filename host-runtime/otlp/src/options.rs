@@ -25,7 +25,7 @@ pub struct SpanOptions {
     /// Which functions get spans, by name; `None` for all. The calls that other functions made move up a level, as if those had no
     /// probes.
     pub keep: Option<Keep>,
-    /// What the resource says.
+    /// Options of the resource.
     pub resource: ResourceOptions,
     /// How large a request may be.
     pub limits: Limits,

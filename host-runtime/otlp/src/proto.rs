@@ -1,7 +1,7 @@
 //! The messages of OTLP 1.11, made by `scripts/otlp-proto` from the official files in `proto/`.
 #![allow(missing_docs)]
 
-/// What is posted, and what is answered.
+/// Requests and responses.
 pub mod collector {
     /// Spans.
     pub mod trace {
@@ -50,7 +50,7 @@ pub mod profiles {
     }
 }
 
-/// Who tells.
+/// The resource.
 pub mod resource {
     /// Version 1.
     pub mod v1 {

@@ -1,13 +1,13 @@
-//! The trace of OpenTelemetry's that a call belongs to.
+//! OpenTelemetry's trace of a call.
 
 use crate::wire;
 use kperf_trace::TraceContext;
 
-/// A trace, as a span tells it.
+/// A trace, as a span's fields.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trace {
     pub(crate) id: [u8; 16],
-    /// Field 3 of a span, empty where there is no tracestate.
+    /// Field 3 of a span, empty without a tracestate.
     pub(crate) state: Vec<u8>,
     /// The flags that W3C Trace Context knows.
     flags: u8,
@@ -22,7 +22,7 @@ pub(crate) struct Trace {
 const KNOWN_FLAGS: u8 = 3;
 /// `SPAN_FLAGS_CONTEXT_HAS_IS_REMOTE_MASK`: the next bit is known.
 const HAS_IS_REMOTE: u32 = 0x100;
-/// `SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK`: the parent is somebody else's.
+/// `SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK`: the parent is another program's.
 const IS_REMOTE: u32 = 0x200;
 
 impl Trace {
@@ -31,7 +31,7 @@ impl Trace {
         Trace { id, flags: TraceContext::SAMPLED, sampled: true, ..Trace::default() }
     }
 
-    /// The trace that somebody else's span is in.
+    /// The trace of another program's span.
     pub(crate) fn of(context: &TraceContext) -> Trace {
         let mut state = Vec::new();
         if !context.state.is_empty() {

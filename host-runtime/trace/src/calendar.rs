@@ -75,7 +75,7 @@ impl Calendar {
         }
     }
 
-    /// Nanoseconds from 1970-01-01 00:00 UTC to a reading of the clock. Later readings never give less.
+    /// Nanoseconds from 1970-01-01 00:00 UTC to a reading of the clock. Never decreases.
     pub fn unix_nanos(&mut self, ticks: u64) -> u64 {
         self.told_ticks = self.told_ticks.max(ticks);
         self.at(ticks)

@@ -41,7 +41,7 @@ impl ChunkKind {
     pub const WINDOW: ChunkKind = ChunkKind(*b"PROF");
     /// The parent of the calls that the host makes into a recorder from there on.
     pub const PARENT: ChunkKind = ChunkKind(*b"PRNT");
-    /// One more moment, read on the trace's clock and on the calendar's.
+    /// Another anchor: one moment on the trace's clock and on the calendar.
     pub const ANCHOR: ChunkKind = ChunkKind(*b"ANCH");
     /// The summary, JSON.
     pub const END: ChunkKind = ChunkKind(*b"ENDT");

@@ -177,7 +177,7 @@ impl<R: Read> TraceReader<R> {
         self.beginning
     }
 
-    /// What the trace says about its clock and host. The default if the header is damaged, which is an anomaly.
+    /// The trace's clock and host. The default if the header is damaged, which is an anomaly.
     pub fn header(&self) -> &Header {
         &self.header
     }

@@ -21,7 +21,7 @@ impl Encoder {
     pub(crate) fn metrics(&self, start_ticks: u64, end_ticks: u64) -> Vec<Request> {
         let Some(gathered) = &self.metrics else { return Vec::new() };
         if !self.counted.is_empty() {
-            // Its slow calls are not all that there were.
+            // Its slow calls are not all of its calls.
             return self.counted_metrics(start_ticks, end_ticks);
         }
         let [start, end] = [start_ticks, end_ticks].map(|ticks| self.unix_nanos(ticks));

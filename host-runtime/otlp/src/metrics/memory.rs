@@ -16,12 +16,12 @@ use kperf_profile::{Count, HOST, HeapFigures, LOST, NodeId, OTHER};
 const METRICS: u64 = 4;
 
 impl Encoder {
-    /// The node that stands for a function's allocations: those of the host have the first.
+    /// The node of a function's allocations; the first is the host's.
     pub(crate) fn memory_node(function: Option<u32>) -> NodeId {
         NodeId(function.map_or(0, |index| index + 1))
     }
 
-    /// The metrics of what was allocated between two times.
+    /// The metrics of allocations between two times.
     pub(crate) fn memory_metrics(&self, start_ticks: u64, end_ticks: u64) -> Vec<Request> {
         let Some(heap) = self.heap.as_ref().filter(|heap| heap.records() > 0) else { return Vec::new() };
         let [start, end] = [start_ticks, end_ticks].map(|ticks| self.unix_nanos(ticks));
@@ -55,7 +55,7 @@ impl Encoder {
             value: Some(Value::AsInt(value.min(i64::MAX as u64) as i64)),
             ..NumberDataPoint::default()
         };
-        // Nobody tells when collected objects are gone.
+        // When collected objects are freed is unknown.
         let followed = || functions.iter().filter(|(_, figures)| figures.blocks > Count::default());
         let metrics: Vec<_> = [
             (

@@ -1,4 +1,4 @@
-//! Metrics of a trace that is a profile: counts of calls, and self times as samples say.
+//! Metrics of a profile: counts of calls, and self times from samples.
 
 use super::functions::request_of;
 use crate::proto::metrics::v1::metric::Data;

@@ -1,4 +1,4 @@
-//! What the samples of a request mention, each thing once.
+//! A request's dictionary: the functions, locations and stacks of its samples, each once.
 
 use crate::attribute::string;
 use crate::proto::profiles::v1development::{
@@ -9,7 +9,7 @@ use kperf_abi::FuncId;
 use kperf_profile::{Frame, SpanLink, Symbols, printable};
 use rustc_hash::FxHashMap;
 
-/// A function of a path, and where in it: the functions that the instruction was written in, the innermost first.
+/// A function of a path, with the instruction's frames: the functions that it was written in, innermost first.
 pub(super) struct Spot {
     pub(super) func: FuncId,
     pub(super) frames: Vec<Frame>,
@@ -22,14 +22,14 @@ pub(super) struct Dictionary<'a> {
     strings: FxHashMap<String, i32>,
     /// The locations of functions, by the frames there.
     locations: FxHashMap<FuncId, FxHashMap<Vec<Frame>, i32>>,
-    /// The functions, and those that are inlined: by the number of their module, and their number there.
+    /// Functions, and inlined functions by their module's number and their number there.
     functions: FxHashMap<(FuncId, Option<u32>), i32>,
     /// The mapping of a module, by the number of its symbol table.
     mappings: FxHashMap<usize, i32>,
     /// The attribute of a module's hash. A module may come with several symbol tables.
     hashes: FxHashMap<&'a str, i32>,
     links: FxHashMap<SpanLink, i32>,
-    /// Paths that are there: one may come once for each span.
+    /// The paths: one may come once for each span.
     stacks: FxHashMap<Vec<i32>, i32>,
     /// How many bytes names have, about.
     bytes: usize,
@@ -37,9 +37,9 @@ pub(super) struct Dictionary<'a> {
     max_name: usize,
 }
 
-/// What a function takes beside its strings, at most.
+/// Maximal bytes of a function without its strings.
 const FUNCTION: usize = 96;
-/// What a string takes beside its bytes, at most.
+/// Maximal bytes of a string's tag and length.
 const STRING: usize = 8;
 
 impl<'a> Dictionary<'a> {
@@ -90,7 +90,7 @@ impl<'a> Dictionary<'a> {
         self.bytes
     }
 
-    /// How many bytes this path would add, at most.
+    /// An upper bound of the bytes that this path would add.
     pub(super) fn bytes_of(&self, path: &[Spot]) -> usize {
         let new = path.iter().filter(|spot| self.known(spot).is_none());
         new.map(|spot| self.spot_bytes(spot)).fold(0, usize::saturating_add)
@@ -100,7 +100,7 @@ impl<'a> Dictionary<'a> {
         self.locations.get(&spot.func)?.get(&spot.frames).copied()
     }
 
-    /// Cuts names so that those of a path have at most so many bytes, where they can be cut so far.
+    /// Cuts names so that those of a path have at most so many bytes, if possible.
     pub(super) fn fit(&mut self, path: &[Spot], bytes: usize) {
         /// Four strings are a function's: two names, a file, a module.
         const STRINGS: usize = 4;
@@ -110,7 +110,7 @@ impl<'a> Dictionary<'a> {
         }
     }
 
-    /// What a place in a function takes that is new, with all of its strings.
+    /// The bytes of a new location, with all of its strings.
     fn spot_bytes(&self, Spot { func, frames }: &Spot) -> usize {
         let (symbols, func) = (self.symbols, *func);
         let length = |text: &str| text.len().min(self.max_name) + STRING;
@@ -131,7 +131,7 @@ impl<'a> Dictionary<'a> {
         FUNCTION + name + system_name + file + module + inlined
     }
 
-    /// The index of a path of calls; the outermost comes first here.
+    /// The index of a path of calls, outermost first.
     pub(super) fn stack(&mut self, path: &[Spot]) -> i32 {
         let location_indices: Vec<i32> = path.iter().rev().map(|spot| self.location(spot)).collect();
         if let Some(&index) = self.stacks.get(&location_indices) {
@@ -142,7 +142,7 @@ impl<'a> Dictionary<'a> {
         index
     }
 
-    /// The index of the link to the span in which it happened; 0 if there is none.
+    /// The index of the link to the sample's span; 0 if there is none.
     pub(super) fn link(&mut self, span: Option<SpanLink>) -> i32 {
         let Some(span) = span else { return 0 };
         let table = &mut self.tables.link_table;
@@ -163,7 +163,7 @@ impl<'a> Dictionary<'a> {
         let number = self.symbols.tables().iter().position(|table| table.get(func).is_some());
         let line = |frame: &Frame| {
             let function_index = self.function(func, frame.inlined);
-            // Which column is not known, and of most functions not which line.
+            // The column is unknown, and for most functions the line too.
             Line { function_index, line: frame.line.into(), column: 0 }
         };
         let lines = spot.frames.iter().map(line).collect();

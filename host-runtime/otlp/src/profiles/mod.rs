@@ -1,9 +1,11 @@
-//! A profile as OpenTelemetry's own signal, in the version that is being developed (`v1development`).
+//! A profile as OpenTelemetry's own signal, in the version under development (`v1development`).
 //!
-//! A request has profiles over the same stacks: the time that each path of calls took by itself (`wall`, or `instructions`), how often it
-//! was called (`calls`), and what it allocated by itself (`alloc_space`, `alloc_objects`) where that was recorded. A location has a line of each function that its instruction was written in, as far as that is
-//! known: those that are inlined, and the one around them. A sample links to the span that it falls into. Each request has a dictionary of
-//! its own, with what it mentions and nothing else.
+//! * A request has several profiles over the same stacks: the self time of each path (`wall`, or `instructions`), its calls (`calls`),
+//!   and its own allocations (`alloc_space`, `alloc_objects`) if they were recorded.
+//! * A location has a line for each function that its instruction was written in, as far as known: the inlined ones, and the one
+//!   around them.
+//! * A sample links to its span.
+//! * Each request has a dictionary of its own, with only what it uses.
 
 mod dictionary;
 mod options;

@@ -13,8 +13,8 @@ use kperf_profile::{
 };
 use prost::Message as _;
 
-/// Gives a profile's requests to `send`, one after the other: an `ExportProfilesServiceRequest` each, and a `ProfilesData` is the
-/// same bytes. [`Request::spans`] counts profiles, which is what a Collector counts when it rejects some. Answers what was left out of very deep paths.
+/// Gives a profile's requests to `send`, one after the other: an `ExportProfilesServiceRequest` each; a `ProfilesData` has the
+/// same bytes. [`Request::spans`] counts profiles, as a Collector does when it rejects some. Returns what was cut off very deep paths.
 ///
 /// # Errors
 ///
@@ -41,7 +41,7 @@ pub fn profiles_with_memory<E>(
     let paths_of = |tree| Paths::new(tree, |_| LOCATION_LEN, Paths::MAX_FILE);
     let memory =
         heap.map(|heap| heap.tree(&profile.tree, |memory| (memory.allocated(), memory.allocated_bytes())));
-    // It has the same nodes, and perhaps one more behind them.
+    // It has the same nodes, and may have one more after them.
     let tree = memory.as_ref().unwrap_or(&profile.tree);
     let (paths, memory_paths) = (paths_of(&profile.tree), memory.as_ref().map(paths_of));
     let values_of = |id| {
@@ -93,7 +93,7 @@ pub fn profiles_with_memory<E>(
     Ok(paths.shortened)
 }
 
-/// What a path did by itself.
+/// The values of a path, without its callees'.
 #[derive(Clone, Copy, Default)]
 struct Values {
     self_ticks: u64,
@@ -105,7 +105,7 @@ struct Values {
 
 /// How many kinds of values there are.
 const KINDS: usize = 4;
-/// Bytes of a location in a path, at most.
+/// Maximal bytes of a location in a path.
 const LOCATION_LEN: usize = 4;
 
 /// A request that is being made.
@@ -114,13 +114,13 @@ struct Batch<'a> {
     options: &'a ProfileOptions,
     ids: Ids,
     dictionary: Dictionary<'a>,
-    /// The spans around what comes next, the innermost last.
+    /// The spans around the next paths, innermost last.
     around: Vec<Option<SpanLink>>,
     /// Of times, calls, bytes and blocks.
     samples: [Vec<Sample>; KINDS],
-    /// The samples' bytes, at most.
+    /// An upper bound of the samples' bytes.
     bytes: usize,
-    /// What each request has beside its samples and its dictionary, in bytes.
+    /// Bytes of a request without its samples and dictionary.
     envelope: usize,
     /// Requests before this one.
     requests: u64,
@@ -150,7 +150,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// What comes is in this span.
+    /// The next paths are in this span.
     fn fall_into(&mut self, span: Option<SpanLink>) {
         self.around.push(span.or(self.around.last().copied().flatten()));
     }
@@ -163,7 +163,7 @@ impl<'a> Batch<'a> {
         self.samples.iter().map(Vec::len).sum()
     }
 
-    /// Adds a path's values. Answers the request that it doesn't fit into any more.
+    /// Adds a path's values. If they don't fit into the current request, returns that request.
     fn take(&mut self, path: &[Spot], values: Values) -> Option<Request> {
         let Values { self_ticks, calls, bytes, blocks } = values;
         let values = [self.profile.header.nanos(self_ticks), calls, bytes, blocks];
@@ -176,7 +176,7 @@ impl<'a> Batch<'a> {
         request
     }
 
-    /// Answers the request if this path might not fit into it any more, with the names that it adds to the dictionary.
+    /// Returns the current request if this path, with the names that it adds to the dictionary, may not fit into it.
     fn make_room(&mut self, path: &[Spot], count: usize) -> Option<Request> {
         /// Tags, lengths and numbers of a sample, at most.
         const SAMPLE: usize = 32;
@@ -191,7 +191,7 @@ impl<'a> Batch<'a> {
             || self.bytes.saturating_add(self.dictionary.bytes()).saturating_add(names) > room;
         let request = if is_full { self.cut() } else { None };
         if is_full {
-            // A path whose names alone are too much has shorter ones.
+            // A path whose names alone are too large gets shorter names.
             self.dictionary.fit(path, room);
         }
         self.bytes += more;
@@ -207,7 +207,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The request, if anything is in it.
+    /// The request; `None` if it is empty.
     fn cut(&mut self) -> Option<Request> {
         self.bytes = 0;
         if self.samples() == 0 {
@@ -233,7 +233,7 @@ impl<'a> Batch<'a> {
                 samples,
                 time_unix_nano,
                 duration_nano,
-                // Numbers that no trace has.
+                // Numbers that no trace uses.
                 profile_id: self.ids.trace(u64::MAX - KINDS as u64 * self.requests - n as u64).to_vec(),
                 ..Message::default()
             });

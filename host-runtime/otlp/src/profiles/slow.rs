@@ -1,4 +1,4 @@
-//! The spans of a profile's slow calls, as [`Spans`](crate::Spans) gives them.
+//! Finds the spans of a profile's slow calls, as [`Spans`](crate::Spans) gives them.
 
 use super::options::ProfileOptions;
 use crate::ids::Ids;
@@ -13,22 +13,22 @@ use rustc_hash::FxHashMap;
 use std::convert::Infallible;
 use std::io::{self, Read};
 
-/// How many functions of recorders are kept. Samples of what is beyond link to nothing of their own.
+/// How many functions of recorders are kept. Samples of further functions link to no slow call.
 const MAX_SLOW: usize = 1 << 18;
 
-/// Which slow calls are spans: the others have none that could be linked to.
+/// Which slow calls are spans: samples can't link to the others.
 #[derive(Clone, Copy)]
 pub struct SlowFilter<'a> {
-    /// Whether calls of a function are.
+    /// Whether calls of a function are spans.
     pub keep: &'a dyn Fn(FuncId) -> bool,
-    /// How many of the outermost levels of such calls are.
+    /// How many of the outermost levels of such calls are spans.
     pub depth: Option<u32>,
 }
 
-/// Reads a profile for the spans of its slow calls. A sample doesn't say when it was taken, but its windows count all calls: where a
-/// recorder counted one call of a function, and that call was slow, what samples found in the function was in this call. The ids are
-/// those of the spans that [`Spans`](crate::Spans) gives with the same seed and parent. A call that `filter` leaves out has no span, and what
-/// is in it was in the one around it.
+/// Reads a profile for the spans of its slow calls. A sample has no time, but windows count all calls: if a recorder counted one call
+/// of a function, and that call was slow, all samples in the function belong to this call. The ids are those of the spans that
+/// [`Spans`](crate::Spans) gives with the same seed and parent. Samples in a call that `filter` leaves out belong to the span
+/// around it.
 ///
 /// # Errors
 ///
@@ -95,14 +95,14 @@ struct Slow<'a> {
     lanes: Lanes,
     serial: u64,
     roots: u64,
-    /// `None` where there is more than one call.
+    /// `None` if there is more than one call.
     found: FxHashMap<(u32, FuncId), Option<SpanLink>>,
-    /// Whether something is lost: counts may be then.
+    /// Whether events are lost: then counts may be too.
     lossy: bool,
 }
 
 impl Visitor for Slow<'_> {
-    /// How many calls are around those that it makes, of functions whose calls are kept.
+    /// The depth of its callees, counting only functions whose calls are kept.
     type Frame = u32;
     type Error = Infallible;
 
@@ -126,7 +126,7 @@ impl Visitor for Slow<'_> {
         self.serial += 1;
         let trace = &self.lanes.current().trace;
         let link = SpanLink { trace_id: trace.id, span_id: self.ids.span(self.serial).to_be_bytes() };
-        // The span of a trace that isn't sampled goes nowhere.
+        // The span of an unsampled trace is not sent.
         let link = Some(link).filter(|_| trace.sampled && is_span);
         let key = (lane.recorder, func);
         if let Some(known) = self.found.get_mut(&key) {

@@ -1,4 +1,4 @@
-//! Each window of a profile as soon as it is there.
+//! Requests of each window of a growing profile.
 
 use super::options::ProfileOptions;
 use super::requests::profiles;
@@ -9,8 +9,9 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io::{self, Read};
 
-/// Reads a profile, and gives each window as requests of its own, with the time when it was: for a trace that still grows. Their sum is
-/// what [`profiles`](super::profiles) gives of the whole trace; but what is in a slow call doesn't link to it, since that is told later.
+/// Reads a growing profile, and gives each window as requests of its own, with its time. Their sum is what
+/// [`profiles`](super::profiles) gives for the whole trace. But samples in a slow call don't link to it, since the call is recorded
+/// only when it has ended.
 pub struct WindowProfiles<R: Read> {
     windows: EachWindow<R>,
     options: ProfileOptions,
@@ -27,7 +28,7 @@ impl<R: Read> WindowProfiles<R> {
     ///
     /// # Errors
     ///
-    /// Only errors of the trace's input. It may be called again afterwards: nothing is lost.
+    /// Only errors of the trace's input. After an error it may be called again: nothing is lost.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> io::Result<Option<Request>> {
         loop {
@@ -47,12 +48,12 @@ impl<R: Read> WindowProfiles<R> {
         }
     }
 
-    /// What the trace says about its clock and host.
+    /// The trace's clock and host.
     pub fn header(&self) -> &Header {
         self.windows.header()
     }
 
-    /// How many bytes of the trace were read and used. For progress.
+    /// How many bytes of the trace were read, for progress.
     pub fn offset(&self) -> u64 {
         self.windows.offset()
     }

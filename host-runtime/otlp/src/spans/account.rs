@@ -1,8 +1,8 @@
-//! What became of the calls.
+//! The account of a trace's calls: with a span, or left out.
 
 use kperf_profile::Health;
 
-/// What became of the calls of a trace: each became a span or was left out.
+/// The account of a trace's calls: each became a span or was left out.
 ///
 /// `calls + run_spans == spans + elided.calls()`.
 #[derive(Clone, Debug, Default)]
@@ -11,9 +11,9 @@ pub struct Account {
     pub calls: u64,
     /// How many spans were given, in requests.
     pub spans: u64,
-    /// How many of the spans stand for the whole run: 1 with [`Roots::PerRun`](crate::Roots::PerRun), else 0.
+    /// How many spans are of the whole run: 1 with [`Roots::PerRun`](crate::Roots::PerRun), otherwise 0.
     pub run_spans: u64,
-    /// How many requests these spans came in.
+    /// How many requests have these spans.
     pub requests: u64,
     /// How many bytes the bodies of all requests have.
     pub bytes: u64,
@@ -21,7 +21,7 @@ pub struct Account {
     pub elided: Elided,
     /// Whether the trace is a profile.
     pub is_profile: bool,
-    /// How sound the trace is.
+    /// The trace's health.
     pub health: Health,
 }
 
@@ -30,7 +30,7 @@ pub struct Account {
 pub struct Elided {
     /// Their parent span isn't sampled.
     pub unsampled: Left,
-    /// Their function is not one of those that were asked for.
+    /// Their function is not one of the wanted ones.
     pub by_name: Left,
     /// They are too deep.
     pub by_depth: Left,
@@ -45,7 +45,7 @@ pub struct Elided {
 pub struct Left {
     /// How many.
     pub calls: u64,
-    /// How long they took, without the spans and the other calls without a span inside them, which are counted elsewhere.
+    /// Their time, without the spans and other calls without a span inside them, which are counted elsewhere.
     pub nanos: u64,
 }
 
@@ -60,7 +60,7 @@ impl Elided {
         [unsampled, by_name, by_depth, by_count, by_duration]
     }
 
-    /// Each reason, for people, with what it left out.
+    /// Each reason, for people, with its calls.
     pub fn reasons(&self) -> [(&'static str, Left); 5] {
         [
             ("unsampled", self.unsampled),

@@ -1,4 +1,4 @@
-//! Spans on their way into requests.
+//! Batches spans into requests.
 
 use crate::options::Limits;
 use crate::wire::{field_len, varint};
@@ -7,27 +7,27 @@ use std::collections::VecDeque;
 /// A request that is ready to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// An `ExportTraceServiceRequest` (or an `ExportMetricsServiceRequest`) in protobuf, not compressed. A `TracesData` is
+    /// An `ExportTraceServiceRequest` (or an `ExportMetricsServiceRequest`) in protobuf, not compressed. A `TracesData` has
     /// the same bytes.
     pub body: Vec<u8>,
-    /// How many spans (or points of metrics, or profiles) are in it: what a Collector counts when it rejects some.
+    /// How many spans (or points of metrics, or profiles) are in it, as a Collector counts when it rejects some.
     pub spans: u64,
 }
 
 /// Gathers spans and cuts requests.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    /// What stands before the spans, each with tag and length: the resource, the scope.
+    /// The fields before the spans, each with tag and length: the resource, the scope.
     resource: Vec<u8>,
     scope: Vec<u8>,
-    /// The schema of the resource and of the scope, which stand behind the spans.
+    /// The schema of the resource and of the scope, which come after the spans.
     schema: Vec<u8>,
     /// Encoded spans, each with its tag and length.
     spans: Vec<u8>,
     count: u64,
     limits: Limits,
     ready: VecDeque<Request>,
-    /// What all requests had so far.
+    /// The spans of all requests so far.
     pub(crate) given: u64,
     pub(crate) requests: u64,
     pub(crate) bytes: u64,
@@ -90,7 +90,7 @@ impl Batch {
         self.resource.len() + field_len(self.scope_spans_len(spans)) + self.schema.len()
     }
 
-    /// Makes a request of the spans that are there.
+    /// Makes a request of the current spans.
     pub(crate) fn cut(&mut self) {
         if self.count == 0 {
             return;

@@ -19,8 +19,7 @@ pub(crate) struct Figures {
 }
 
 impl Counted {
-    /// Adds a window. The time of functions that are not kept is that of the innermost one around them that is, as if they had
-    /// had no probes.
+    /// Adds a window. The time of functions that are not kept counts for the innermost kept caller, as if they had no probes.
     pub(crate) fn add(&mut self, window: &Window, mut is_kept: impl FnMut(FuncId) -> bool) {
         self.has_windows = true;
         for &(func, calls) in &window.calls {
@@ -30,7 +29,7 @@ impl Counted {
             let figures = self.functions.entry(func).or_default();
             figures.calls = figures.calls.saturating_add(calls);
         }
-        // Who has the time of each node; parents come before their children.
+        // The function that gets the time of each node; parents come before their children.
         let mut owners: Vec<Option<FuncId>> = Vec::with_capacity(window.nodes.len());
         for node in &window.nodes {
             let around = node.parent.and_then(|parent| owners.get(parent as usize).copied().flatten());

@@ -20,7 +20,7 @@ use kperf_trace::{Allocation, Anchor, Header, LaneId, Window};
 use prost::Message;
 use std::convert::Infallible;
 
-/// Takes frames as they close, and writes their spans.
+/// Writes the spans of frames when they close.
 pub(crate) struct Encoder {
     pub(crate) header: Header,
     pub(crate) options: SpanOptions,
@@ -44,10 +44,10 @@ pub(crate) struct Encoder {
     min_ticks: u64,
     /// How many calls have a place among [`SpanOptions::max_spans`].
     reserved: u64,
-    /// The last frames that closed, all in one unwinding that ended the host's call on its lane. The trace says only behind the
-    /// last of them how the program ended, so these spans wait until something else happens.
+    /// The last closed frames, all in one unwinding that ended the host's call on its lane. The trace says only after them how the
+    /// program ended, so these spans wait for the next event.
     waiting: Vec<Waiting>,
-    /// What is inside the calls that the host made.
+    /// The sums inside the host's calls.
     pub(crate) run: Inside,
 }
 
@@ -61,21 +61,21 @@ pub(crate) struct Frame {
     function: u32,
     /// How many of the frames around it have spans.
     level: u32,
-    /// Why it gets no span, if that is known before it closes.
+    /// Why it gets no span, if known before it closes.
     left_out: Option<Reason>,
     inside: Inside,
 }
 
-/// What is inside a frame.
+/// The sums inside a frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Inside {
     /// How long the outermost spans inside took.
     span_ticks: u64,
-    /// How many calls there are without a span, and no span between them and the frame.
+    /// How many calls have no span, and no span between them and the frame.
     elided: u64,
     /// How long they took without the spans inside them.
     elided_ticks: u64,
-    /// For how long the guest's thread worked for the recorder, or waited for it, directly inside.
+    /// How long the guest's thread worked for the recorder, or waited for it, directly inside.
     recorder_ticks: u64,
 }
 
@@ -139,7 +139,7 @@ impl Encoder {
         elided
     }
 
-    /// One more moment, read on the trace's clock and on the calendar's.
+    /// Another anchor: one moment on the trace's clock and on the calendar.
     pub(crate) fn anchor(&mut self, anchor: &Anchor) {
         self.times.anchor(anchor);
     }
@@ -180,7 +180,7 @@ impl Encoder {
             span.attributes.push(attribute::string("kperf.outcome", outcome));
         }
         let mut bytes = span.encode_to_vec();
-        // Hand-made as in all other spans: tracestate and flags.
+        // Encoded by hand as in all other spans: tracestate and flags.
         bytes.extend_from_slice(&trace.state);
         bytes.extend(trace.flags(trace.parent));
         self.address();
@@ -234,7 +234,7 @@ impl Encoder {
         self.lanes.begin_trace(|| Trace::new(ids.trace(roots)))
     }
 
-    /// Adds a call without a span to what is around it.
+    /// Adds a call without a span to the frame around it.
     #[inline]
     fn leave_out(&mut self, parent: Option<&mut Frame>, frame: &Frame, reason: Reason, ticks: u64) {
         let around = parent.map_or(&mut self.run, |parent| &mut parent.inside);

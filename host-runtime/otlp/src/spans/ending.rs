@@ -1,4 +1,4 @@
-//! What a span says about a call that didn't end by a leave.
+//! The status and event of a span whose call didn't end by a leave.
 
 use crate::attribute::{int, string};
 use crate::proto::common::v1::KeyValue;
@@ -11,7 +11,7 @@ use kperf_trace::Reason;
 /// How the program ended, as far as it is known when a span is written.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome<'a> {
-    /// The trace's own words: `exit 3`, `trap: ...`, `failed: ...`, `interrupted by SIGINT`.
+    /// The trace's outcome: `exit 3`, `trap: ...`, `failed: ...`, `interrupted by SIGINT`.
     pub(crate) text: &'a str,
 }
 
@@ -38,9 +38,9 @@ impl Outcome<'_> {
 
 /// Adds to a span how it ended: `kperf.ending`, an event, a status.
 ///
-/// A trap, a host's error, a signal and an exception that was caught further out make an event `exception` and the status
-/// ERROR; `proc_exit` makes an event of its own, and the status ERROR if its code isn't 0. What merely stood open when the
-/// recording ended or has a gap has neither.
+/// A trap, a host's error, a signal and an exception that an outer frame caught make an event `exception` and the status
+/// ERROR; `proc_exit` makes an event of its own, and the status ERROR if its code isn't 0. A call that was open when the
+/// recording ended, or at a gap, has neither.
 pub(crate) fn describe(span: &mut Span, ending: Ending, outcome: &Outcome<'_>, unix_nanos: u64) {
     let Some(word) = ending.as_str() else { return };
     span.attributes.push(string("kperf.ending", word));

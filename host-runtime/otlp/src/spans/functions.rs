@@ -33,11 +33,11 @@ pub(crate) struct Functions {
     bytes: usize,
 }
 
-/// How many functions are told apart, and how many bytes their fields may have. Calls of further functions count for `[other]`.
+/// How many functions are distinguished, and how many bytes their fields may have. Calls of further functions count for `[other]`.
 const MAX_FUNCTIONS: usize = 1 << 17;
 const MAX_BYTES: usize = 128 << 20;
 
-/// Names are cut here: one may have more bytes than a request takes.
+/// The maximal length of a name: one may be larger than a request.
 pub(crate) const MAX_NAME: usize = 4096;
 
 impl Functions {
@@ -76,7 +76,7 @@ impl Functions {
     }
 }
 
-/// What is told of a function.
+/// The attributes of a function.
 pub(crate) fn attributes_of(func: FuncId, name: &str, symbols: &Symbols) -> Vec<KeyValue> {
     let mut attributes = Vec::new();
     let Some(symbol) = symbols.get(func) else {
@@ -95,7 +95,7 @@ pub(crate) fn attributes_of(func: FuncId, name: &str, symbols: &Symbols) -> Vec<
     attributes.push(int("kperf.func.id", func.0.into()));
     attributes.push(int("kperf.func.index", symbol.func_index.0.into()));
     if symbol.counted {
-        // Its spans have no length: what it took is in the span around it.
+        // Its spans have no length: its time is in the span around it.
         attributes.push(truth("kperf.func.counted"));
     }
     // The resource names the first module.
@@ -111,7 +111,7 @@ pub(crate) fn encoded(attributes: &[KeyValue]) -> Box<[u8]> {
     Span { attributes: attributes.to_vec(), ..Span::default() }.encode_to_vec().into()
 }
 
-/// As much of a name as is told.
+/// A name, shortened to the maximal length.
 pub(crate) fn shortened(name: &str) -> &str {
     shortened_to(name, MAX_NAME)
 }

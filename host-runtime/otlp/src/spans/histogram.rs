@@ -1,4 +1,4 @@
-//! How often functions were called and how long that took, for metrics.
+//! Histograms of functions' durations, for metrics.
 
 use kperf_trace::Header;
 
@@ -16,7 +16,7 @@ pub(crate) struct Gathered {
 pub(crate) struct Histogram {
     /// All calls.
     pub(crate) count: u64,
-    /// Calls that took no time at all by the trace's clock.
+    /// Calls of duration 0 by the trace's clock.
     pub(crate) zeros: u64,
     /// In ticks.
     pub(crate) sum: u64,
@@ -83,8 +83,8 @@ impl Histogram {
         }
     }
 
-    /// The buckets as a data point has them: scale, first bucket, counts. Neighbours are joined until there are no more of
-    /// them than OpenTelemetry's own SDKs make.
+    /// The buckets of a data point: scale, first bucket, counts. Neighbours are merged until there are at most as many as
+    /// OpenTelemetry's own SDKs make.
     pub(crate) fn buckets(&self) -> (i32, i32, Vec<u64>) {
         let (mut scale, mut first, mut counts) = (SCALE, self.first, self.counts.clone());
         while counts.len() > MAX_BUCKETS {
@@ -123,10 +123,10 @@ impl Histogram {
     }
 }
 
-/// The bucket of a duration in seconds, which is a positive normal number: ticks are whole, and rates are sane.
+/// The bucket of a duration in seconds, which is a positive normal number: ticks are whole, and rates are limited.
 #[inline]
 fn bucket(seconds: f64) -> i32 {
-    /// Mantissas of 2^(n/8), for n from 1: how many of them a mantissa exceeds says where in its octave it lies.
+    /// Mantissas of 2^(n/8), for n from 1: the number of them that a mantissa exceeds is its bucket within the octave.
     const STEPS: [u64; 7] = [
         0x172b83c7d517b,
         0x306fe0a31b715,

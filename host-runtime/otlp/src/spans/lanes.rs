@@ -1,4 +1,4 @@
-//! The lanes: for each, its thread, and the trace of OpenTelemetry's that its calls are in.
+//! The lanes: each lane's thread, and OpenTelemetry's trace of its calls.
 
 use super::functions::encoded;
 use crate::attribute::int;
@@ -93,7 +93,7 @@ impl Lanes {
         }
     }
 
-    /// The host calls into the current lane. Answers the span around that call, 0 if there is none.
+    /// The host calls into the current lane. Returns the span around that call, 0 if there is none.
     pub(crate) fn begin_trace(&mut self, new: impl FnOnce() -> Trace) -> u64 {
         let lane = &mut self.list[self.current];
         lane.trace = lane.next.as_ref().or(self.inner.as_ref()).cloned().unwrap_or_else(new);

@@ -15,8 +15,8 @@ use std::io::{self, Read};
 /// It keeps in memory the open frames, one request, and the spans of one block. The same trace, options and seed give the same
 /// requests, byte for byte.
 ///
-/// The trace may still grow. A reader below that has nothing yet may wait, or say
-/// [`WouldBlock`](io::ErrorKind::WouldBlock): [`next`](Spans::next) passes that on and may be called again later.
+/// The trace may still grow. If its input has no bytes yet, it may wait, or return
+/// [`WouldBlock`](io::ErrorKind::WouldBlock): [`next`](Spans::next) returns that error and may be called again later.
 pub struct Spans<R: Read> {
     reader: TraceReader<R>,
     frames: Frames<Encoder>,
@@ -26,16 +26,16 @@ pub struct Spans<R: Read> {
     is_profile: bool,
     finished: bool,
     rest: Rest,
-    /// When the trace began and ended, in ticks, once that is known; before that, of a profile, when its windows did.
+    /// When the trace began and ended, in ticks, if known; before that, when a profile's windows began and ended.
     range: Option<(u64, u64)>,
 }
 
 /// How many events are turned into spans before a request may be given.
 const AT_ONCE: usize = 1 << 12;
-/// How many calls may be open at once, all of which may end at once: what is deeper has one span.
+/// How many calls may be open at once, all of which may end at once: deeper calls share one span.
 pub(crate) const MAX_OPEN: usize = 1 << 16;
 
-/// The part of the trace's last batch that is left to do. The spans of a whole batch may have gigabytes.
+/// The rest of the trace's last batch. The spans of a whole batch may take gigabytes.
 #[derive(Default)]
 struct Rest {
     lane: LaneId,
@@ -45,7 +45,7 @@ struct Rest {
 }
 
 impl Rest {
-    /// Keeps all but the first events of a batch, which are the answer.
+    /// Returns the first events of a batch, and keeps the others.
     fn begin<'a>(&mut self, batch: &Batch<'a>, are_spans: bool) -> Batch<'a> {
         let (now, later) = batch.events.split_at(batch.events.len().min(AT_ONCE));
         (self.lane, self.are_spans, self.done) = (batch.lane, are_spans, 0);
@@ -90,7 +90,7 @@ impl<R: Read> Spans<R> {
     ///
     /// # Errors
     ///
-    /// Only errors of the trace's input. It may be called again afterwards: nothing is lost.
+    /// Only errors of the trace's input. After an error it may be called again: nothing is lost.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> io::Result<Option<Request>> {
         loop {
@@ -104,8 +104,8 @@ impl<R: Read> Spans<R> {
         }
     }
 
-    /// The spans so far that don't fill a request yet: for a trace that still grows, if spans must not wait for more. The size of
-    /// requests then depends on when this is called. Which spans there are, and in which order, does not.
+    /// The spans so far that don't fill a request: for a growing trace whose spans must not wait for more. The size of requests then
+    /// depends on when this is called; the spans and their order don't.
     pub fn partial(&mut self) -> Option<Request> {
         let batch = &mut self.frames.visitor().batch;
         batch.cut();
@@ -177,7 +177,7 @@ impl<R: Read> Spans<R> {
         self.finished = true;
     }
 
-    /// What became of the calls that were read so far. These are all calls once [`next`](Spans::next) has given `None`.
+    /// The account of the calls that were read so far: all calls after [`next`](Spans::next) has returned `None`.
     pub fn account(&mut self) -> Account {
         let (counts, problems) = (*self.frames.counts(), self.frames.problems().clone());
         let encoder = self.frames.visitor();
@@ -200,13 +200,13 @@ impl<R: Read> Spans<R> {
         self.frames.visitor().elided()
     }
 
-    /// What was gathered, and when the trace began and ended, in ticks. `None` before its end.
+    /// The encoder, and when the trace began and ended, in ticks. `None` before its end.
     pub(crate) fn finished(&mut self) -> Option<(&Encoder, (u64, u64))> {
         let range = self.range.filter(|_| self.finished)?;
         Some((self.frames.visitor(), range))
     }
 
-    /// What the trace says about its clock and host.
+    /// The trace's clock and host.
     pub fn header(&self) -> &Header {
         self.reader.header()
     }
@@ -216,7 +216,7 @@ impl<R: Read> Spans<R> {
         &self.frames.visitor().symbols
     }
 
-    /// How many bytes of the trace were read and used. For progress.
+    /// How many bytes of the trace were read, for progress.
     pub fn offset(&self) -> u64 {
         self.reader.offset()
     }

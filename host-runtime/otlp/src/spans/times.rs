@@ -2,7 +2,7 @@
 
 use kperf_trace::{Anchor, Calendar, Header};
 
-/// A [`Calendar`] that keeps its last answer: with a ticker hundreds of calls in a row begin and end at the same tick.
+/// A [`Calendar`] that caches its last result: with a ticker hundreds of calls in a row begin and end at the same tick.
 #[derive(Clone, Debug)]
 pub(crate) struct Times {
     calendar: Calendar,
@@ -16,13 +16,13 @@ impl Times {
         Times { calendar: Calendar::new(header), last_ticks, last_nanos }
     }
 
-    /// One more moment, read on the trace's clock and on the calendar's.
+    /// Another anchor: one moment on the trace's clock and on the calendar.
     pub(crate) fn anchor(&mut self, anchor: &Anchor) {
         self.calendar.anchor(anchor);
         self.last_nanos = self.calendar.unix_nanos(self.last_ticks);
     }
 
-    /// Nanoseconds from 1970-01-01 00:00 UTC to a reading of the clock. Later readings never give less.
+    /// Nanoseconds from 1970-01-01 00:00 UTC to a reading of the clock. Never decreases.
     #[inline]
     pub(crate) fn unix_nanos(&mut self, ticks: u64) -> u64 {
         if ticks != self.last_ticks {
