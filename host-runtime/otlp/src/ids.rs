@@ -1,4 +1,4 @@
-//! Ids that look random, never repeat within a trace, and come back with the same seed.
+//! Ids that look random, never repeat within a trace, and are the same for the same seed.
 
 use kperf_trace::Header;
 
@@ -16,7 +16,7 @@ impl Ids {
         Ids { trace: [high, low], span }
     }
 
-    /// Ids whose seed is made from the trace's header. Two recordings differ there at least in the clock's reading at their
+    /// Ids with a seed from the trace's header. The headers of two recordings differ at least in the clock's reading at their
     /// start.
     pub(crate) fn of(header: &Header) -> Ids {
         let mut seed = mix(header.anchor.unix_nanos);
@@ -29,7 +29,7 @@ impl Ids {
         Ids::new(seed)
     }
 
-    /// Other ids, that depend on a number too.
+    /// Other ids, which also depend on a number.
     pub(crate) fn with(self, number: u64) -> Ids {
         let Ids { trace: [high, low], span } = self;
         let other = |start: u64| mix(start.rotate_left(1) ^ number);
@@ -75,7 +75,7 @@ mod tests {
         assert!(spans.windows(2).all(|pair| pair[0] != pair[1]));
         assert!(traces.windows(2).all(|pair| pair[0] != pair[1]));
         assert_eq!(Ids::new(7).span(9), Ids::new(7).span(9));
-        // Small seeds and numbers have ids that look like any others.
+        // Small seeds and numbers give ids that look like any others.
         let halves =
             traces.iter().flat_map(|id| id.as_chunks::<8>().0.iter().map(|half| u64::from_be_bytes(*half)));
         assert!(halves.chain(spans).all(|id| id > 1 << 32));

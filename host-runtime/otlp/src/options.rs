@@ -1,4 +1,4 @@
-//! What becomes a span, and how.
+//! Options of spans: which calls, which ids, which sizes.
 
 use kperf_trace::TraceContext;
 
@@ -6,12 +6,12 @@ use kperf_trace::TraceContext;
 /// counted.
 #[derive(Default)]
 pub struct SpanOptions {
-    /// Where a trace of OpenTelemetry's begins.
+    /// Where OpenTelemetry's traces begin.
     pub roots: Roots,
-    /// The seed of all ids: the same seed, options and trace give the same bytes. `None` makes the seed from the trace's header
-    /// (when it began, in which process), so that a trace that is sent twice has the same ids both times.
+    /// The seed of all ids: the same seed, options and trace give the same bytes. `None`: made from the trace's header
+    /// (when it began, in which process), so a trace that is sent twice has the same ids both times.
     pub seed: Option<u64>,
-    /// The parent of the spans. It replaces the one that the trace itself names.
+    /// The parent of the spans, instead of the trace's own.
     ///
     /// If a parent isn't sampled, its calls get no spans: OpenTelemetry's exporters don't get such spans
     /// either. These calls are counted in [`Elided::unsampled`](crate::Elided::unsampled).
@@ -20,30 +20,30 @@ pub struct SpanOptions {
     pub min_nanos: u64,
     /// How many levels of calls get spans; `None` for all.
     pub max_depth: Option<u32>,
-    /// At most so many calls get spans: those that begin first. The span of the run doesn't count.
+    /// How many calls get spans, at most: those that begin first. The span of the run doesn't count.
     pub max_spans: Option<u64>,
-    /// Which functions get spans, by name; `None` for all. The calls that other functions made move up a level, as if those had no
-    /// probes.
+    /// Which functions get spans, by name; `None` for all. The callees of other functions move up a level, as if those functions had
+    /// no probes.
     pub keep: Option<Keep>,
     /// Options of the resource.
     pub resource: ResourceOptions,
     /// How large a request may be.
     pub limits: Limits,
-    /// Whether metrics are gathered on the way, for [`Spans::metrics`](crate::Spans::metrics). They count the calls that
-    /// `keep`, `max_depth` and `min_nanos` let through, whether they get a span or not.
+    /// Whether metrics are gathered while reading, for [`Spans::metrics`](crate::Spans::metrics). They count the calls that
+    /// `keep`, `max_depth` and `min_nanos` select, with or without a span.
     pub metrics: bool,
 }
 
 /// Chooses functions by name.
 pub type Keep = Box<dyn Fn(&str) -> bool + Send>;
 
-/// Where a trace of OpenTelemetry's begins.
+/// Where OpenTelemetry's traces begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Roots {
-    /// Every call from the host into the guest has a trace of its own.
+    /// At each call from the host into the guest.
     #[default]
     PerCall,
-    /// The run is one trace, whose root is a span for the whole of it.
+    /// At a span of the whole run, which is one trace.
     PerRun,
 }
 
@@ -56,7 +56,7 @@ pub struct ResourceOptions {
     pub attributes: Vec<(String, String)>,
 }
 
-/// How large a request may be. One that has a single span may be larger if the span is.
+/// How large a request may be. A request with a single span may be larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of the body, before compression.
@@ -66,7 +66,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// A little below 4 MiB, which is what a Collector takes over gRPC if nobody told it otherwise; 10,000 spans.
+    /// A little below 4 MiB, a Collector's default limit over gRPC; 10,000 spans.
     fn default() -> Limits {
         Limits { bytes: 4_000_000, spans: 10_000 }
     }

@@ -19,7 +19,7 @@ pub mod collector {
     }
     /// Profiles.
     pub mod profiles {
-        /// The version that is being developed.
+        /// The version under development.
         pub mod v1development {
             include!("proto/collector_profiles.rs");
         }
@@ -44,7 +44,7 @@ pub mod metrics {
 
 /// Profiles.
 pub mod profiles {
-    /// The version that is being developed.
+    /// The version under development.
     pub mod v1development {
         include!("proto/profiles.rs");
     }

@@ -1,4 +1,4 @@
-//! The resource and the scope of every request: who sends it.
+//! The resource and the scope of every request.
 
 use crate::attribute::{double, int, string, strings};
 use crate::options::ResourceOptions;
@@ -66,7 +66,7 @@ pub(crate) fn resource(header: &Header, symbols: &Symbols, options: &ResourceOpt
     Resource { attributes, ..Resource::default() }
 }
 
-/// The name of the service: what the user says, or the module's.
+/// The name of the service: the user's, or the module's.
 pub(crate) fn service_name(module: Option<&ModuleIdentity>, options: &ResourceOptions) -> String {
     let module = module.map(|module| module.name.clone()).filter(|name| !name.is_empty());
     options.service_name.clone().or(module).unwrap_or_else(|| "unknown_service".into())
@@ -80,7 +80,7 @@ fn put(attributes: &mut Vec<KeyValue>, attribute: KeyValue) {
     }
 }
 
-/// The conventions' word for an operating system that Rust calls this.
+/// The conventions' name of an operating system, from Rust's.
 fn os_type(os: &str) -> &str {
     match os {
         "macos" | "ios" => "darwin",
@@ -89,7 +89,7 @@ fn os_type(os: &str) -> &str {
     }
 }
 
-/// The conventions' word for a processor.
+/// The conventions' name of a processor.
 fn arch(arch: &str) -> &str {
     match arch {
         "x86_64" => "amd64",

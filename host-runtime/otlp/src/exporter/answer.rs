@@ -7,7 +7,7 @@ use std::time::Duration;
 /// The result of one try of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// The server has the request, without the spans that it rejected. `message` are what the server said, mostly nothing.
+    /// The server has the request, without the spans that it rejected. `message` is the server's, mostly empty.
     Accepted { rejected: u64, message: String },
     /// It may be tried again, after a wait that the server asked for.
     Later { wait: Option<Duration>, why: String },
@@ -18,7 +18,7 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// The server's good answer.
+    /// An answer of success.
     pub(super) fn accepted(response: ExportTraceServiceResponse) -> Answer {
         let partial = response.partial_success.unwrap_or_default();
         Answer::Accepted {
@@ -27,7 +27,7 @@ impl Answer {
         }
     }
 
-    /// No answer, for a reason that stands in the error: the connection failed, or was cut.
+    /// No answer: the connection failed or was cut, as the error says.
     pub(super) fn of_error(error: &(dyn Error + 'static)) -> Answer {
         let mut why = String::new();
         for cause in Causes(Some(error)) {
@@ -69,7 +69,7 @@ fn is_hopeless(error: &rustls::Error) -> bool {
     }
 }
 
-/// An error and what caused it, one after the other.
+/// An error and its causes, in order.
 struct Causes<'a>(Option<&'a (dyn Error + 'static)>);
 
 impl<'a> Iterator for Causes<'a> {
@@ -77,7 +77,7 @@ impl<'a> Iterator for Causes<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let error = self.0?;
-        // An `io::Error` that holds another one passes it over when it is asked for its source.
+        // An `io::Error` that wraps another one skips it in `source()`.
         self.0 = match error.downcast_ref::<std::io::Error>().and_then(|error| error.get_ref()) {
             Some(held) => Some(held),
             None => error.source(),

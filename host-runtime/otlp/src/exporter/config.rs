@@ -1,4 +1,4 @@
-//! Where spans go, and how.
+//! The exporter's configuration.
 
 use super::error::{ErrorKind, Result};
 use http::Uri;
@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Where spans go, and how. [`Settings::config`](super::Settings::config) makes one of what OpenTelemetry's environment
-/// variables say.
+/// Where spans go, and how. [`Settings::config`](super::Settings::config) makes it from OpenTelemetry's environment variables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// What is sent.
@@ -23,19 +22,19 @@ pub struct Config {
     pub compression: Compression,
     /// How long one try of a request may take, from the connection to the answer's last byte.
     pub timeout: Duration,
-    /// A file with the certificates (PEM) that are trusted, in place of the system's.
+    /// A file with trusted certificates (PEM), instead of the system's.
     pub certificate: Option<PathBuf>,
     /// A file with our own certificate (PEM), for servers that ask for one, and one with its key.
     pub identity: Option<Identity>,
-    /// For how long a request is tried again. Then it counts as failed, and sending ends. For a live recording, this time begins
+    /// How long a request is retried. Then it counts as failed, and sending ends. For a live recording, this time begins
     /// at its end.
     pub give_up_after: Duration,
-    /// The wait before the second try. Each wait is twice as long as the one before it, at most [`Config::MAX_WAIT`]; chance makes
-    /// it up to a fifth longer or shorter.
+    /// The wait before the second try. Each wait is twice as long as the previous one, at most [`Config::MAX_WAIT`], and randomly up to
+    /// a fifth longer or shorter.
     pub first_wait: Duration,
 }
 
-/// What a client shows to a server that asks who it is.
+/// A client's certificate and key, for servers that ask for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The certificate's file (PEM), with the chain to its issuer.
@@ -75,7 +74,7 @@ pub enum Signal {
     Traces,
     /// Metrics of functions.
     Metrics,
-    /// Profiles, in the version that is being developed.
+    /// Profiles, in the version under development.
     Profiles,
 }
 
@@ -83,7 +82,7 @@ impl Signal {
     /// All of them.
     pub const ALL: [Signal; 3] = [Signal::Traces, Signal::Metrics, Signal::Profiles];
 
-    /// Where HTTP takes it.
+    /// Its path over HTTP.
     pub(super) fn path(self) -> &'static str {
         match self {
             Signal::Traces => "/v1/traces",
@@ -92,7 +91,7 @@ impl Signal {
         }
     }
 
-    /// The method of gRPC that takes it. All of them answer with messages that have the same fields.
+    /// Its gRPC method. All of them answer with messages that have the same fields.
     pub(super) fn method(self) -> &'static str {
         match self {
             Signal::Traces => "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
@@ -103,7 +102,7 @@ impl Signal {
         }
     }
 
-    /// Its word in the names of environment variables.
+    /// Its part in the names of environment variables.
     pub(super) fn word(self) -> &'static str {
         match self {
             Signal::Traces => "TRACES",

@@ -1,24 +1,24 @@
-//! What became of the spans.
+//! The counts of sent spans.
 
 use kperf_profile::{grouped, printable};
 use std::fmt;
 use std::time::Duration;
 
-/// What became of the spans of a trace. Nothing is left out: `attempted` is the sum of `acknowledged`, `rejected` and
-/// `failed`, and `expected` that of `elided`, `attempted` and `dropped`.
+/// What became of the spans of a trace: `attempted` is the sum of `acknowledged`, `rejected` and `failed`, and `expected` the sum of
+/// `elided`, `attempted` and `dropped`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delivery {
-    /// How many spans there are: one for each call of the trace, as far as it was read.
+    /// All spans: one for each call of the trace, as far as it was read.
     pub expected: u64,
     /// Spans that filters left out.
     pub elided: u64,
     /// Spans that were sent at least once.
     pub attempted: u64,
-    /// Spans that the Collector has, as it said.
+    /// Spans that the Collector has acknowledged.
     pub acknowledged: u64,
     /// Spans that the Collector rejected, though it took their request.
     pub rejected: u64,
-    /// Spans whose request was refused, or tried until the time was over. (A Collector may have some of these: perhaps only its
+    /// Spans whose request was refused, or retried until the time was over. (A Collector may have some of these, if only its
     /// answer was lost.)
     pub failed: u64,
     /// Spans that were never sent: sending had ended before.
@@ -27,27 +27,27 @@ pub struct Delivery {
     pub whole: bool,
     /// Requests that were acknowledged.
     pub requests: u64,
-    /// Tries beyond each request's first.
+    /// Tries after each request's first.
     pub retries: u64,
     /// Bytes of the requests that were acknowledged, before compression.
     pub bytes: u64,
-    /// What the Collector or an error said about spans and requests, in the order in which it was first said. At most
-    /// [`Delivery::MAX_MESSAGES`] different entries.
+    /// Messages of the Collector and of errors, in the order of their first occurrence. At most
+    /// [`Delivery::MAX_MESSAGES`] different ones.
     pub messages: Vec<Message>,
     /// How long it took.
     pub elapsed: Duration,
 }
 
-/// What the Collector or an error said of some spans.
+/// A message of the Collector or of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// What the message is about.
     pub about: About,
     /// The text of the Collector or of an error, unchanged.
     pub text: String,
-    /// How many requests it was said of.
+    /// How many requests it concerns.
     pub requests: u64,
-    /// How many spans it was said of.
+    /// How many spans it concerns.
     pub spans: u64,
 }
 
@@ -70,7 +70,7 @@ impl Delivery {
     /// How many different messages are kept.
     pub const MAX_MESSAGES: usize = 16;
 
-    /// Whether every span that was to be sent was acknowledged.
+    /// Whether every span was acknowledged, except those that filters left out.
     pub fn is_complete(&self) -> bool {
         self.whole && self.acknowledged + self.elided == self.expected
     }

@@ -1,10 +1,10 @@
-//! Why spans can't be sent at all. What goes wrong while they are sent stands in the [`Delivery`](super::Delivery).
+//! Errors of starting to send. Errors while sending are in the [`Delivery`](super::Delivery).
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why an exporter can't be started.
+/// Why an exporter could not be started.
 #[derive(Debug)]
 pub struct Error {
     kind: Box<ErrorKind>,
@@ -25,13 +25,13 @@ pub enum ErrorKind {
     Protocol(String),
     /// This crate doesn't have this compression.
     Compression(String),
-    /// The time limit is no number of milliseconds.
+    /// The time limit is not a number of milliseconds.
     Timeout(String),
     /// An entry of a list isn't a name and a value.
     Pair(String),
-    /// A pair in which a percent sign has no two digits behind it, or that is no UTF-8.
+    /// A pair in which a percent sign is not followed by two digits, or that is not UTF-8.
     PercentEncoding(String),
-    /// A header whose name or value can't be one.
+    /// A header with an invalid name or value.
     Header(String),
     /// A client's certificate without its key, or the other way round.
     HalfIdentity,
@@ -42,9 +42,9 @@ pub enum ErrorKind {
         /// What is wrong with it.
         what: String,
     },
-    /// Something that TLS needs is missing, or doesn't fit.
+    /// A part of the TLS configuration is missing, or doesn't match.
     Tls(String),
-    /// A file or a thread could not be had.
+    /// A file or a thread could not be created.
     Io(io::Error),
 }
 

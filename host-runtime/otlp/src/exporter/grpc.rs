@@ -36,7 +36,7 @@ impl Grpc {
             .build(tls::connector(config, true)?);
         let mut calls = GrpcClient::with_origin(client, config.endpoint.clone());
         if config.compression == Compression::Gzip {
-            // Go's servers pack their answers as the request was packed, whatever the client says that it takes.
+            // Go's servers compress their answers as the request was, whatever the client accepts.
             calls =
                 calls.send_compressed(CompressionEncoding::Gzip).accept_compressed(CompressionEncoding::Gzip);
         }
@@ -116,7 +116,7 @@ impl Encoder for Encoded {
     }
 
     fn buffer_settings(&self) -> BufferSettings {
-        // In one piece, with room for the five bytes in front.
+        // In one piece, with room for the five bytes before it.
         let length = self.length + 8;
         BufferSettings::new(length, length)
     }

@@ -22,11 +22,11 @@ use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
 const PROTOBUF: &str = "application/x-protobuf";
-/// Some answer so, though it isn't asked for.
+/// Some servers answer so, though it isn't requested.
 const JSON: &str = "application/json";
-/// Longer answers are not read: what matters stands in front.
+/// Longer answers are not read: the important part is at the beginning.
 const MAX_ANSWER: usize = 1 << 20;
-/// How much of an answer in text is told.
+/// How much of a text answer is shown.
 const MAX_TEXT: usize = 300;
 
 /// A client of one address, which keeps its connections. Cheap to clone.
@@ -87,14 +87,14 @@ async fn answer(response: Response<Incoming>) -> Answer {
     let (parts, body) = response.into_parts();
     let body = match Limited::new(body, MAX_ANSWER).collect().await {
         Ok(body) => body.to_bytes(),
-        // The status is what counts, and it says that the spans are there.
+        // Only the status counts, and it says that the spans have arrived.
         Err(_) if parts.status.is_success() => Bytes::new(),
         Err(error) => return Answer::of_error(error.as_ref()),
     };
     let is_protobuf =
         parts.headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(PROTOBUF.as_bytes()));
     if parts.status.is_success() {
-        // What isn't OTLP's answer comes from a proxy's or an app's page: nobody has taken anything.
+        // An answer that isn't OTLP's is a page of a proxy or an app, which has taken nothing.
         let kind = parts.headers.get(CONTENT_TYPE).map(|kind| String::from_utf8_lossy(kind.as_bytes()));
         let is_known = |kind: &str| kind.starts_with(PROTOBUF) || kind.starts_with(JSON);
         if let Some(kind) = kind.filter(|kind| !body.is_empty() && !is_known(kind)) {

@@ -12,19 +12,19 @@ use kperf_trace::TraceReader;
 
 /// A sink for a recorder, whose spans are sent while the program runs.
 ///
-/// The sink is a file without a name, which grows with the trace (0.03 to 1.5 bytes a call) and is gone in the end. So a
-/// Collector that is slow or away for a while costs disk, not time of the program, nor spans: requests are tried for as
-/// long as the recording goes on, and [`Config::give_up_after`] counts from its end, which is when the sink is dropped.
+/// The sink is a file without a name, which grows with the trace (0.03 to 1.5 bytes a call) and is deleted at the end. So a
+/// slow or absent Collector costs disk space, but neither time of the program nor spans: requests are retried while the
+/// recording goes on. [`Config::give_up_after`] counts from its end, when the sink is dropped.
 ///
 /// # Errors
 ///
-/// When the file, a thread or what the configuration names can't be had.
+/// If the file or a thread can't be created, or the configuration is invalid.
 pub fn sink(config: Config, options: SpanOptions) -> Result<(Spool, Sending)> {
     let (spool, tail) = Spool::temporary()?;
     Ok((spool, Sending::live(config, options, tail)?))
 }
 
-/// The same for a recorder that makes a profile: its windows are sent, each when it has ended.
+/// The same for a profile: each window is sent when it has ended.
 ///
 /// # Errors
 ///
@@ -39,7 +39,7 @@ impl Sending {
     ///
     /// # Errors
     ///
-    /// If the configuration can't work (certificates, headers), or a file or a thread can't be had.
+    /// If the configuration is invalid (certificates, headers), or a file or a thread can't be created.
     pub fn live(config: Config, options: SpanOptions, tail: Tail) -> Result<Sending> {
         let status = SendingStatus::new(Some(tail.ended()));
         Sending::start_with(config, status, move || Ok(Spans::new(TraceReader::new(tail)?, options)))

@@ -1,14 +1,14 @@
-//! Sends spans (or metrics, or profiles) to a Collector, over HTTP or gRPC, and tells what became of each.
+//! Sends spans (or metrics, or profiles) to a Collector, over HTTP or gRPC, and counts what became of each.
 //!
-//! [`Settings`] and the environment make a [`Config`]; [`Sending::start`] sends what a [`Source`] gives, by threads of its
-//! own with a runtime of their own, so that it works in any program; [`Sending::wait`] gives the [`Delivery`].
+//! [`Settings`] and the environment make a [`Config`]; [`Sending::start`] sends the requests of a [`Source`], with its own
+//! threads and runtime, so it works in any program; [`Sending::wait`] returns the [`Delivery`].
 //!
 //! * A request is tried again as OTLP's specification says: after the answers that may be retried, after the wait that the
-//!   server asks for or an exponential one, until [`Config::give_up_after`]. Then sending ends; the rest is told as dropped.
-//! * Two requests are in flight and two more ready. The source is not asked before there is room: a slow Collector costs
+//!   server asks for or an exponential one, until [`Config::give_up_after`]. Then sending ends; the rest is counted as dropped.
+//! * Two requests are in flight and two more ready. The source is called only when there is room: a slow Collector costs
 //!   time, not memory.
-//! * A request that was cut off may have arrived: a Collector can get spans twice (with the same ids), never less than what
-//!   the [`Delivery`] calls acknowledged.
+//! * A request that was cut off may have arrived: a Collector can get spans twice (with the same ids). It has at least the spans that
+//!   the [`Delivery`] counts as acknowledged.
 
 mod answer;
 mod config;
@@ -34,5 +34,5 @@ pub use settings::{Settings, parse_pairs};
 pub use source::{BoxError, Source, SourceProgress};
 pub use spool::{Spool, Tail};
 
-/// What servers are told of us.
+/// Our name for servers.
 const USER_AGENT: &str = concat!("kperf-wasm/", env!("CARGO_PKG_VERSION"));

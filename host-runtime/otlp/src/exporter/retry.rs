@@ -1,4 +1,4 @@
-//! One request, tried until it is answered for good or the time is over.
+//! Sends one request, retrying until there is a final answer or the time is over.
 
 use super::answer::Answer;
 use super::config::Config;
@@ -31,13 +31,13 @@ impl Transport {
 pub(super) enum Outcome {
     /// The server has it.
     Accepted { rejected: u64, message: String },
-    /// The server refused it; other requests may do better.
+    /// The server refused it; other requests may succeed.
     Refused { why: String },
-    /// The server didn't take it, and would not take others either.
+    /// The server didn't take it, and won't take others either.
     End { why: String },
 }
 
-/// Tries a request until the server has answered for good, the time is over, or sending is stopped.
+/// Tries a request until there is a final answer, the time is over, or sending is stopped.
 pub(super) async fn deliver(
     transport: &Transport,
     config: &Config,
@@ -49,7 +49,7 @@ pub(super) async fn deliver(
     let mut tries = 0_u64;
     loop {
         tries += 1;
-        // Whatever the server does, no try goes on beyond the time when it would be given up.
+        // No try lasts longer than the time after which it is given up.
         let left = status.left(begun, config.give_up_after).unwrap_or(config.timeout);
         let limit = config.timeout.min(left).max(SHORTEST);
         let answer = match tokio::time::timeout(limit, transport.send(body.clone())).await {
@@ -63,7 +63,7 @@ pub(super) async fn deliver(
             Answer::Later { wait, why } => (wait, why),
         };
         let pause = match asked {
-            // What the server asks for is the least.
+            // The server's wait is the minimum.
             Some(asked) => asked + jittered(Duration::from_millis(50)),
             None => jittered(wait),
         };
@@ -76,7 +76,7 @@ pub(super) async fn deliver(
             return end;
         }
         status.retried(&why);
-        // In slices: the recording may end meanwhile, and from then on the time is limited.
+        // In slices: the recording may end meanwhile, and then the time is limited.
         let since = Instant::now();
         while let Some(rest) = pause.checked_sub(since.elapsed()).filter(|rest| !rest.is_zero()) {
             if let Some(end) = too_late(rest) {

@@ -1,4 +1,4 @@
-//! Sends requests: two in flight, a few waiting, the rest not yet made.
+//! Sends requests: two in flight, a few ready, the rest not yet made.
 
 use super::config::{Compression, Config, Protocol};
 use super::delivery::{About, Delivery};
@@ -17,19 +17,19 @@ use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-/// How many requests are on their way at a time.
+/// How many requests are in flight at a time.
 const IN_FLIGHT: usize = 2;
 /// How many more requests are ready to be sent.
 const READY: usize = 2;
 
-/// Spans that are being sent, by threads of its own. When this is dropped they go on.
+/// Sends spans with threads of its own. Dropping this doesn't stop them.
 pub struct Sending {
     pub(super) status: Arc<SendingStatus>,
     thread: JoinHandle<Delivery>,
     done: oneshot::Receiver<Delivery>,
 }
 
-/// A request on its way.
+/// An encoded request.
 struct Parcel {
     spans: u64,
     /// Before compression.
@@ -42,7 +42,7 @@ impl Sending {
     ///
     /// # Errors
     ///
-    /// When the configuration can't work (certificates, headers), or a thread can't be had.
+    /// If the configuration is invalid (certificates, headers), or a thread can't be created.
     pub fn start<S: Source>(
         config: Config,
         open: impl FnOnce() -> Result<S, BoxError> + Send + 'static,
@@ -50,7 +50,7 @@ impl Sending {
         Sending::start_with(config, SendingStatus::default(), open)
     }
 
-    /// Whether a configuration can work, as far as that can be said without sending anything: certificates, headers.
+    /// Checks a configuration without sending anything: certificates, headers.
     ///
     /// # Errors
     ///
@@ -105,18 +105,18 @@ impl Sending {
             runtime.block_on(async {
                 let tasks: Vec<_> = (0..IN_FLIGHT).map(|_| tokio::spawn(sender.clone().work())).collect();
                 for task in tasks {
-                    // A panic in a task is none of ours to hide: the spans it had are missing from the sum.
+                    // A panic in a task is not hidden: its spans are missing from the sum.
                     let _ = task.await;
                 }
-                // Whoever encodes notices that nobody takes its requests any more.
+                // The encoder notices that its requests are not taken any more.
                 sender.parcels.lock().await.close();
             });
             drop(runtime);
             if !sender.status.is_stopped() {
-                // One that was stopped may be waiting for a recording that goes on.
+                // After a stop it may be waiting for a recording that goes on.
                 let _ = encoding.join();
             }
-            // At once: after a stop, whoever encodes may still be counting.
+            // At once: after a stop, the encoder may still be counting.
             let delivery = sender.status.count(|delivery| {
                 delivery.elapsed = begun.elapsed();
                 delivery.dropped = delivery.expected - delivery.elided - delivery.attempted;
@@ -131,7 +131,7 @@ impl Sending {
         Ok(Sending { status, thread, done })
     }
 
-    /// What became of the spans so far.
+    /// The counts of spans so far.
     pub fn delivery(&self) -> Delivery {
         self.status.delivery()
     }
@@ -146,12 +146,12 @@ impl Sending {
         Stopper(self.status.clone())
     }
 
-    /// Whether all is done that could be done.
+    /// Whether sending has ended.
     pub fn is_finished(&self) -> bool {
         self.thread.is_finished()
     }
 
-    /// Waits for the end. It comes when all is sent, or when a request was given up
+    /// Waits until everything is sent, or a request was given up
     /// ([`Config::give_up_after`](super::Config::give_up_after)). Blocks the thread, in an asynchronous program too.
     pub fn wait(self) -> Delivery {
         let status = self.status;
@@ -164,11 +164,11 @@ impl Sending {
     }
 }
 
-/// A runtime that waits for nothing when it is dropped. After an error it may be dropped within another runtime, where nothing may
-/// wait, and a thread of it may still be looking up a name.
+/// A runtime that doesn't wait when it is dropped. After an error it may be dropped within another runtime, where waiting is
+/// forbidden, and one of its threads may still be resolving a name.
 struct Runtime {
     handle: Handle,
-    /// There until it is dropped.
+    /// `Some` until it is dropped.
     runtime: Option<tokio::runtime::Runtime>,
 }
 
@@ -198,15 +198,15 @@ impl Drop for Runtime {
 pub struct Stopper(Arc<SendingStatus>);
 
 impl Stopper {
-    /// No request is begun any more; those on their way have their time limit to be answered.
+    /// Starts no more requests; those in flight may be answered within their time limit.
     pub fn stop(&self) {
         self.0.stop();
     }
 }
 
-/// The thread that asks the source.
+/// The thread that calls the source.
 struct Encoder {
-    /// Packs bodies here rather than where they are sent.
+    /// Compresses bodies in this thread rather than where they are sent.
     pack: Option<Http>,
     status: Arc<SendingStatus>,
     parcels: mpsc::Sender<Parcel>,

@@ -8,13 +8,12 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Settings that override the environment. If one is `None` or empty, the environment decides.
+/// Settings that override the environment. For each that is `None` or empty, the environment is used.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     /// What is sent.
     pub signal: Signal,
-    /// The Collector's address. For HTTP, the signal's path is appended (`/v1/traces`). If it ends with that of any signal, that
-    /// one is replaced.
+    /// The Collector's address. For HTTP, the signal's path is appended (`/v1/traces`), or replaces another signal's path at its end.
     pub endpoint: Option<String>,
     /// The protocol.
     pub protocol: Option<Protocol>,
@@ -24,7 +23,7 @@ pub struct Settings {
     pub compression: Option<Compression>,
     /// The time limit of a try.
     pub timeout: Option<Duration>,
-    /// For how long a request is tried again.
+    /// How long a request is retried.
     pub give_up_after: Option<Duration>,
 }
 
@@ -33,20 +32,20 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// If a variable or a setting has a value that makes no sense.
+    /// If a variable or a setting has an invalid value.
     pub fn config(&self) -> Result<Config> {
         self.config_in(|name| std::env::var(name).ok())
     }
 
     /// The configuration in an environment: for traces `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, `.._HEADERS`, `.._PROTOCOL`,
     /// `.._COMPRESSION`, `.._TIMEOUT`, `.._CERTIFICATE`, `.._CLIENT_CERTIFICATE`, `.._CLIENT_KEY`, `.._INSECURE`, each
-    /// also without `TRACES_`, which is weaker. An empty variable is none.
+    /// also without `TRACES_`, with lower priority. An empty variable counts as not set.
     ///
     /// Source: "OpenTelemetry Protocol Exporter" in OpenTelemetry's specification.
     ///
     /// # Errors
     ///
-    /// Where a variable or a setting has no meaning.
+    /// If a variable or a setting has an invalid value.
     pub fn config_in(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Config> {
         let get =
             |name: &str| variable(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
@@ -76,7 +75,7 @@ impl Settings {
         headers.extend(self.headers.iter().cloned());
         let timeout = match either("TIMEOUT") {
             Some(text) => match text.parse() {
-                // No limit, says the specification; nobody wants to wait forever.
+                // The specification says no limit, which could wait forever.
                 Ok(0) => Duration::from_secs(3600),
                 Ok(millis) => Duration::from_millis(millis),
                 Err(_) => return Err(ErrorKind::Timeout(text).into()),
@@ -144,7 +143,7 @@ fn address(text: &str, protocol: Protocol, insecure: bool, path: &str) -> Result
     }
 }
 
-/// A port beyond 65535 is none to the library, which would take the scheme's own.
+/// Checks the port: the library would silently replace one above 65535 by the scheme's default.
 fn has_port_or_none(uri: &Uri) -> bool {
     let host_and_port = uri.authority().map_or("", |authority| authority.as_str());
     let host_and_port = host_and_port.rsplit_once('@').map_or(host_and_port, |(_, rest)| rest);
@@ -172,7 +171,7 @@ pub fn parse_pairs(text: &str) -> Result<Vec<(String, String)>> {
         .collect()
 }
 
-/// `None` where two digits are missing behind a percent sign, or no UTF-8 comes out.
+/// `None` if two digits are missing after a percent sign, or the result is not UTF-8.
 fn decoded(text: &str) -> Option<String> {
     let digits = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
     let whole = text.split('%').skip(1).all(digits);

@@ -1,4 +1,4 @@
-//! Where requests come from.
+//! Sources of requests.
 
 use crate::profiles::WindowProfiles;
 use crate::spans::batch::Request;
@@ -9,20 +9,20 @@ use std::sync::mpsc::Receiver;
 /// Any error.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Gives encoded requests, one by one. It is asked by a thread of its own, and not before there is room for what it gives.
+/// Gives encoded requests, one by one. A thread of its own calls it, only when there is room for the request.
 pub trait Source {
     /// The next request; `None` at the trace's end.
     ///
     /// # Errors
     ///
-    /// If the trace can't be read any further. Requests that were given before are sent all the same.
+    /// If the trace can't be read any further. Earlier requests are still sent.
     fn next_request(&mut self) -> Result<Option<Request>, BoxError>;
 
-    /// What is known so far.
+    /// The progress so far.
     fn progress(&mut self) -> SourceProgress;
 }
 
-/// How far a source is.
+/// The progress of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourceProgress {
     /// How many spans were left out so far.
@@ -51,7 +51,7 @@ impl<R: Read> Source for WindowProfiles<R> {
     }
 }
 
-/// Requests that somebody else makes. The end comes when nobody can send any more.
+/// Requests from a channel, until all senders are dropped.
 impl Source for Receiver<Request> {
     fn next_request(&mut self) -> Result<Option<Request>, BoxError> {
         Ok(self.recv().ok())

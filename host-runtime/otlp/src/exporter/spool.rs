@@ -1,4 +1,4 @@
-//! A trace that is read while it is written.
+//! A spool: a trace that is read while it is written.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// The end at which a trace is written: give it to a recorder as its sink. When it is dropped, the trace has ended.
+/// The writing end: give it to a recorder as its sink. Dropping it ends the trace.
 ///
-/// The trace goes to a file, and who reads it reads the file: neither waits for the other, however slow it is. The file
-/// is as long as the trace and, if it has no name, gone with the last end.
+/// The trace goes to a file, and the reader reads that file: neither waits for the other. The file is as long as the trace. A file
+/// without a name is deleted when both ends are dropped.
 #[derive(Debug)]
 pub struct Spool {
     file: File,
@@ -18,7 +18,7 @@ pub struct Spool {
     is_broken: bool,
 }
 
-/// The end at which a trace is read. It waits for bytes that are not written yet.
+/// The reading end. It waits for bytes that are not written yet.
 #[derive(Debug)]
 pub struct Tail {
     file: File,
@@ -49,21 +49,21 @@ impl SpoolProgress {
 }
 
 impl Spool {
-    /// In a new file of this name, which stays.
+    /// A spool in a new file of this name, which is kept.
     ///
     /// # Errors
     ///
-    /// When the file can't be made.
+    /// If the file can't be created.
     pub fn create(path: &Path) -> io::Result<(Spool, Tail)> {
         let file = File::create(path)?;
         Ok(Spool::of(file, File::open(path)?))
     }
 
-    /// In a file for temporary things, without a name.
+    /// A spool in a temporary file without a name.
     ///
     /// # Errors
     ///
-    /// When the file can't be made.
+    /// If the file can't be created.
     pub fn temporary() -> io::Result<(Spool, Tail)> {
         let named = tempfile::NamedTempFile::new()?;
         let reader = named.reopen()?;
@@ -81,12 +81,11 @@ impl Spool {
 }
 
 impl Spool {
-    /// Writes all of `bytes`, or nothing: if a disk is full in the middle, the file is as long as before, and the same can be written
-    /// again.
+    /// Writes all of `bytes`, or nothing: if the disk becomes full, the file is as long as before, and the write can be repeated.
     ///
     /// # Errors
     ///
-    /// When it can't be written. If a part of it can't be taken out of the file again either, all later calls fail.
+    /// If the bytes can't be written. If a written part can't be removed either, all later calls fail.
     pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.is_broken {
             return Err(io::Error::other("an earlier part was not written whole, and can't be taken out"));
@@ -124,7 +123,7 @@ impl Drop for Spool {
 }
 
 impl Tail {
-    /// One more end, for who reads the same. The path is that of the file.
+    /// Another reading end of the same trace. `path` is the file's.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What the threads and tasks of one sending know together.
+//! The status that the threads and tasks of one sending share.
 
 use super::delivery::{About, Delivery};
 use super::spool::Ended;
@@ -12,18 +12,18 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// What the threads and tasks of one sending know together.
+/// The status that the threads and tasks of one sending share.
 #[derive(Default)]
 pub(super) struct SendingStatus {
     delivery: Mutex<Delivery>,
     /// How much of the trace was read.
     pub(super) trace_bytes: AtomicU64,
-    /// Whether no request can do better. Then further spans are only counted.
+    /// Whether no further request can succeed. Then spans are only counted.
     ended: AtomicBool,
     /// Whether the user wants sending to end.
     stopped: AtomicBool,
     stop: Notify,
-    /// When the recording ended, if the trace is one that is still being written.
+    /// The end of the recording, for a live trace.
     live: Option<Ended>,
 }
 
@@ -58,7 +58,7 @@ impl SendingStatus {
         Some(limit.saturating_sub(from.elapsed()))
     }
 
-    /// No request will do better.
+    /// No further request will succeed.
     pub(super) fn end(&self) {
         self.ended.store(true, Ordering::Relaxed);
     }
@@ -67,7 +67,7 @@ impl SendingStatus {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// Ends sending; requests that are on their way are waited for.
+    /// Stops sending, and waits for requests in flight.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         self.stop.notify_waiters();
@@ -85,10 +85,10 @@ impl SendingStatus {
         }
     }
 
-    /// What a future gives; `None` if sending is stopped before.
+    /// The future's output; `None` if sending is stopped before.
     pub(super) async fn unless_stopped<F: Future>(&self, future: F) -> Option<F::Output> {
         let mut stop = pin!(self.stop.notified());
-        // From here on a stop is noticed.
+        // A stop is noticed from now on.
         stop.as_mut().enable();
         if self.is_stopped() {
             return None;

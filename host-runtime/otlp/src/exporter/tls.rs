@@ -1,4 +1,4 @@
-//! TLS as the configuration wants it, for both protocols.
+//! TLS for both protocols.
 
 use super::config::Config;
 use super::error::{ErrorKind, Result};
