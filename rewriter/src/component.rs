@@ -27,9 +27,8 @@ mod scan;
 mod scope;
 mod wit;
 
-use crate::{
-    Clock, Error, ErrorKind, Imported, Left, ModuleFeature, Options, Plan, Recording, Warning, twin,
-};
+use crate::names::debug_companion;
+use crate::{Clock, Error, ErrorKind, Imported, Left, ModuleFeature, Options, Plan, Recording, Warning};
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{SymbolTable, names};
 use prelude::Recorder;
@@ -135,7 +134,7 @@ pub fn rewrite_component(wasm: &[u8], options: &Options) -> Result<RewrittenComp
     let needs = needs::Needs::find(&scan, &rewritten, &lifted)?;
     let identity = ModuleIdentity {
         name: format!("{}/", modules::root(&scan, options)),
-        sha256: twin::hexadecimal(&Sha256::digest(wasm)),
+        sha256: debug_companion::hexadecimal(&Sha256::digest(wasm)),
         rewriter: env!("CARGO_PKG_VERSION").to_owned(),
         options: options.description.clone(),
         ..ModuleIdentity::default()

@@ -9,6 +9,7 @@ pub(crate) mod hints;
 #[cfg(feature = "validate")]
 pub(crate) mod invalid;
 pub(crate) mod limits;
+pub(crate) mod name_section;
 pub(crate) mod parts;
 pub(crate) mod pass;
 pub(crate) mod probe;

@@ -8,26 +8,18 @@
 //! - `plan` decides which functions get probes.
 //! - `instrument` writes the new module.
 
-mod codes;
 #[cfg(feature = "components")]
 mod component;
-mod debug;
-mod demangle;
+mod debug_info;
 mod error;
 mod instrument;
-mod mismatch;
 mod module;
-mod name_section;
 mod names;
 mod options;
 mod plan;
 mod recording;
 mod skipped;
-mod source;
-mod source_map;
 mod surroundings;
-mod symbol_file;
-mod twin;
 mod warning;
 
 #[cfg(feature = "components")]
@@ -35,10 +27,13 @@ pub use component::{
     CoreModule, Described, Records, RewrittenComponent, component_records, core_modules, is_component,
     probed_component, rewrite_component,
 };
+pub use debug_info::source_map::SourceMap;
 pub use error::{Error, ErrorKind, ModuleFeature};
 pub use instrument::pass::{Rewritten, identity, plan, rewrite};
-pub use mismatch::Mismatch;
-pub use names::NameMap;
+pub use names::debug_companion::Twin;
+pub use names::func_names::NameMap;
+pub use names::mismatch::Mismatch;
+pub use names::symbol_file::SymbolFile;
 pub use options::Options;
 pub use plan::allocators::AllocatorOptions;
 pub use plan::choose::{Decision, Plan, PlannedFunc};
@@ -46,9 +41,6 @@ pub use plan::filter::{Filter, Pattern};
 pub use plan::reach::Host;
 pub use recording::{Allocations, Clock, Imported, Inline, Leaf, Recording};
 pub use skipped::{Left, SkipReason};
-pub use source_map::SourceMap;
-pub use symbol_file::SymbolFile;
-pub use twin::Twin;
 pub use warning::Warning;
 
 use kperf_abi::{SymbolTable, names as reserved};

@@ -1,6 +1,6 @@
 //! Indices and types that all bodies of a module share while they are rewritten.
 
-use crate::debug::Globals;
+use crate::debug_info::dwarf::Globals;
 use crate::instrument::form::{Form, Needs};
 use crate::instrument::hints::{self, Hints};
 use crate::instrument::parts::{Parts, Places};

@@ -1,6 +1,8 @@
 //! Puts probes into a module: [`rewrite`].
 
-use crate::codes::{Detail, codes};
+use crate::debug_info::codes::{Detail, codes};
+use crate::debug_info::source::Sources;
+use crate::debug_info::source_map;
 use crate::instrument::body::facts::BodyFacts;
 use crate::instrument::form::Needs;
 use crate::instrument::form::{FORMS, Kind};
@@ -8,18 +10,16 @@ use crate::instrument::section;
 use crate::instrument::write::{Output, Writer};
 use crate::module::functions::FunctionSet;
 use crate::module::info::{ModuleInfo, Proposal};
-use crate::names::{self, FuncNames};
+use crate::names::debug_companion;
+use crate::names::func_names::{self, FuncNames};
+use crate::names::symbol_file;
 use crate::plan::allocators::Allocators;
 use crate::plan::calls::Calls;
 use crate::plan::choose::Decision;
 use crate::plan::reach::HostReach;
 use crate::plan::stacks;
-use crate::source::Sources;
 use crate::surroundings::Surroundings;
-use crate::{
-    Allocations, Error, ErrorKind, Options, Plan, SourceMap, SymbolFile, Warning, source_map, symbol_file,
-    twin,
-};
+use crate::{Allocations, Error, ErrorKind, Options, Plan, SourceMap, SymbolFile, Warning};
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{Symbol, SymbolTable, names as abi};
 use rayon::prelude::*;
@@ -312,11 +312,15 @@ fn identity_of(
 ) -> ModuleIdentity {
     let content = info.code();
     let (sha256, code) = rayon::join(
-        || twin::hexadecimal(&Sha256::digest(info.wasm)),
-        || content.map(|content| twin::code_identity(&info.wasm[content.clone()], content.start as u64)),
+        || debug_companion::hexadecimal(&Sha256::digest(info.wasm)),
+        || {
+            content.map(|content| {
+                debug_companion::code_identity(&info.wasm[content.clone()], content.start as u64)
+            })
+        },
     );
     let name =
-        surroundings.map(|surroundings| surroundings.name.clone()).or_else(|| names::module_name(info));
+        surroundings.map(|surroundings| surroundings.name.clone()).or_else(|| func_names::module_name(info));
     let mut identity = ModuleIdentity {
         name: name.unwrap_or_else(|| options.module_name.clone()),
         sha256,
@@ -327,7 +331,7 @@ fn identity_of(
         code,
         ..ModuleIdentity::default()
     };
-    twin::note(&mut identity, |name| info.custom_section(name).map_or(&[], |(data, _)| data));
+    debug_companion::note(&mut identity, |name| info.custom_section(name).map_or(&[], |(data, _)| data));
     identity
 }
 
@@ -363,7 +367,7 @@ fn symbols(
 /// The source map inside the module.
 fn own_source_map(info: &ModuleInfo<'_>, warnings: &mut Vec<Warning>) -> Option<SourceMap> {
     let (data, _) = info.custom_section(source_map::SECTION)?;
-    let map = SourceMap::inline(&twin::string(data)?)?;
+    let map = SourceMap::inline(&debug_companion::string(data)?)?;
     map.map_err(|error| warnings.push(Warning::BadDebugInfo { message: error.to_string() })).ok()
 }
 

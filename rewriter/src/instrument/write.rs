@@ -2,6 +2,8 @@
 
 mod custom_sections;
 
+use crate::debug_info::dwarf;
+use crate::debug_info::source_map::SourceMap;
 use crate::instrument::body;
 use crate::instrument::body::facts::{BodyFacts, Met};
 use crate::instrument::context::Context;
@@ -16,8 +18,7 @@ use crate::module::info::{BodyPlace, ModuleInfo, Section};
 use crate::module::moves::Moves;
 use crate::plan::allocators::Allocators;
 use crate::plan::reach::HostReach;
-use crate::source_map::SourceMap;
-use crate::{Clock, Error, Plan, Warning, debug};
+use crate::{Clock, Error, Plan, Warning};
 use kperf_abi::{FuncIndex, SymbolTable};
 use rayon::prelude::*;
 use wasm_encoder::reencode::Reencode;
@@ -121,7 +122,7 @@ impl Writer<'_> {
         let mut context = context.counting(self.clock)?.recording(self.allocators, self.needs)?;
         let mut sections = self.info.sections.iter();
         let mut has_debug =
-            || sections.any(|section| section.custom_name.as_deref().is_some_and(debug::is_kept));
+            || sections.any(|section| section.custom_name.as_deref().is_some_and(dwarf::is_kept));
         let follows = self.keeps_debug && (has_debug() || self.source_map.is_some());
         context.most_steps = match follows {
             true => usize::MAX,

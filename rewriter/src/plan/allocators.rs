@@ -3,9 +3,10 @@
 mod role;
 
 use crate::module::info::ModuleInfo;
-use crate::names::FuncNames;
+use crate::names::demangle;
+use crate::names::func_names::FuncNames;
 use crate::recording::Allocations as Recorded;
-use crate::{Error, ErrorKind, Warning, demangle};
+use crate::{Error, ErrorKind, Warning};
 use kperf_abi::FuncIndex;
 use kperf_abi::symbols::{Allocations, Allocator};
 use std::collections::BTreeMap;

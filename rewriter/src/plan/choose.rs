@@ -1,8 +1,8 @@
 //! Chooses the functions that get probes, and their ids.
 
-use crate::demangle::demangle;
 use crate::module::info::ModuleInfo;
-use crate::names::FuncNames;
+use crate::names::demangle::demangle;
+use crate::names::func_names::FuncNames;
 use crate::plan::allocators::Allocators;
 use crate::plan::{growth, leaf};
 use crate::surroundings::Surroundings;

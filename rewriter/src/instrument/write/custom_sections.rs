@@ -1,10 +1,11 @@
 //! Writes custom sections: names, debug information, branch hints, producers.
 
 use super::{CUSTOM, HintSection, NameSection, Output, Sections};
+use crate::debug_info::dwarf;
+use crate::debug_info::source_map::{self, Moved};
+use crate::instrument::name_section::Names;
 use crate::instrument::{custom, hints, section};
-use crate::name_section::Names;
-use crate::source_map::{self, Moved};
-use crate::{Error, Warning, debug};
+use crate::{Error, Warning};
 use kperf_abi::FuncIndex;
 use std::collections::HashSet;
 use wasm_encoder::Encode;
@@ -23,7 +24,7 @@ impl<'a> Sections<'a> {
         let before = self.output.wasm.len();
         let info = self.writer.info;
         let written =
-            debug::convert(info, &self.output.moves, self.context.moved_globals()).and_then(|converted| {
+            dwarf::convert(info, &self.output.moves, self.context.moved_globals()).and_then(|converted| {
                 self.debug.iter().try_for_each(|&(name, data)| {
                     section::write(&mut self.output.wasm, CUSTOM, |out| {
                         name.encode(out);
@@ -90,10 +91,10 @@ impl<'a> Sections<'a> {
         if name == source_map::SECTION && self.writer.keeps_debug && self.writer.source_map.is_some() {
             return Ok(());
         }
-        if !self.writer.keeps_debug && (debug::is_section(name) || name == source_map::SECTION) {
+        if !self.writer.keeps_debug && (dwarf::is_section(name) || name == source_map::SECTION) {
             return Ok(());
         }
-        if debug::is_kept(name)
+        if dwarf::is_kept(name)
             && self.writer.keeps_debug
             && self.context.most_steps > 0
             && let Some((name, data)) = named_data_of(content).filter(|(name, _)| !self.has_debug(name))

@@ -289,7 +289,7 @@ fn assemblyscript_role(name: &str) -> Option<&'static Role> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::demangle;
+    use crate::names::demangle;
 
     #[test]
     fn names_tell_roles() {

@@ -1,9 +1,10 @@
 //! Files that say what the functions of a module are called, and where they stand in the source.
 
-use crate::names::NameMap;
-use crate::source::Sources;
-use crate::twin::{modules_of, rename};
-use crate::{Mismatch, ModuleInfo, SourceMap, Twin, codes};
+use crate::debug_info::codes;
+use crate::debug_info::source::Sources;
+use crate::names::debug_companion::{modules_of, rename};
+use crate::names::func_names::NameMap;
+use crate::{Mismatch, ModuleInfo, SourceMap, Twin};
 use kperf_abi::{FuncIndex, Inlined, Row, Source, Symbol, SymbolTable};
 use std::collections::HashMap;
 use std::io;

@@ -1,7 +1,7 @@
 //! Where variables are: expressions may name globals, such as a stack pointer's.
 
 use super::Patch;
-use crate::source::{Bytes, Problem};
+use crate::debug_info::source::{Bytes, Problem};
 use gimli::{Encoding, Expression, Operation};
 
 /// How globals have moved: those from `first` on by so many.

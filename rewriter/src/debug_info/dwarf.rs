@@ -11,10 +11,10 @@ mod lines;
 mod lists;
 mod macros;
 
+pub(crate) use crate::debug_info::source::Problem;
+use crate::debug_info::source::{Bytes, Units};
 use crate::module::info::{BodyPlace, ModuleInfo};
 use crate::module::moves::Moves;
-pub(crate) use crate::source::Problem;
-use crate::source::{Bytes, Units};
 pub(crate) use expressions::Globals;
 use gimli::{DebugAddrBase, DebugAddrIndex, Dwarf, LittleEndian, Section as _};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! `.debug_info`: the addresses and lengths of entries, and what they refer to in sections that are written anew.
 
 use super::{Code, Patch, address_at, expressions};
-use crate::source::{Bytes, Problem, Unit, Units};
+use crate::debug_info::source::{Bytes, Problem, Unit, Units};
 use gimli::{AttributeValue, DwForm, Dwarf};
 use rayon::prelude::*;
 use std::collections::BTreeMap;

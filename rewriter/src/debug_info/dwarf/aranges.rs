@@ -1,7 +1,7 @@
 //! `.debug_aranges`: which unit has which addresses.
 
 use super::{Code, Patch, number};
-use crate::source::Problem;
+use crate::debug_info::source::Problem;
 
 pub(super) fn convert(data: &[u8], code: &Code<'_>) -> Result<Vec<Patch>, Problem> {
     let mut patches = Vec::new();

@@ -1,9 +1,9 @@
 //! The code of functions in a symbol table: call sites, lines, moves.
 
+use crate::debug_info::source::Sources;
 use crate::module::info::ModuleInfo;
 use crate::module::moves::Moves;
 use crate::plan::calls::Calls;
-use crate::source::Sources;
 use kperf_abi::{CallSite, Codes, FuncIndex, FunctionCode, Inlined, Row, Symbol, SymbolTable};
 
 /// How much of it.

@@ -95,7 +95,7 @@ mod tests {
     /// With limits each real name is demangled as without them.
     #[test]
     fn real_names_are_within_the_limits() {
-        let names = include_str!("../tests/names/cpp.txt");
+        let names = include_str!("../../tests/names/cpp.txt");
         assert!(names.lines().count() > 200);
         for name in names.lines() {
             let expected = cpp_demangle::Symbol::new(name).unwrap().demangle().unwrap();
@@ -213,7 +213,7 @@ mod tests {
     /// None panics, and each takes less than 50 ms of the processor. (`KPERF_TESTS=all`: of a million.)
     #[test]
     fn any_name_is_demangled_soon() {
-        let real: Vec<&str> = include_str!("../tests/names/cpp.txt").lines().collect();
+        let real: Vec<&str> = include_str!("../../tests/names/cpp.txt").lines().collect();
         let count =
             if std::env::var("KPERF_TESTS").is_ok_and(|tests| tests == "all") { 1_000_000 } else { 20_000 };
         let mut random = fastrand::Rng::with_seed(7);

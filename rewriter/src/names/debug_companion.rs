@@ -1,14 +1,15 @@
 //! An unstripped module of the same build: what it says of the functions of one that was stripped.
 
-use crate::demangle::demangle;
+use crate::debug_info::codes;
+use crate::debug_info::source::{Layout, Problem, Sources};
+use crate::debug_info::source_map::{self, SourceMap};
 use crate::module::functions::FunctionSet;
 use crate::module::info::{BodyPlace, ModuleInfo};
-use crate::names::for_each_name;
+use crate::names::demangle::demangle;
+use crate::names::func_names::for_each_name;
 use crate::plan::calls::Calls;
 use crate::plan::reach::HostReach;
-use crate::source::{Layout, Problem, Sources};
-use crate::source_map::{self, SourceMap};
-use crate::{Error, Host, Mismatch, codes};
+use crate::{Error, Host, Mismatch};
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{CodeIdentity, FuncIndex, InlinedFunction, Source, Symbol, SymbolTable, names as abi};
 use sha2::{Digest, Sha256};

@@ -1,8 +1,8 @@
 //! The names of functions that are inlined.
 
 use super::Room;
-use crate::demangle::demangle;
-use crate::source::{Problem, Text, name};
+use crate::debug_info::source::{Problem, Text, name};
+use crate::names::demangle::demangle;
 use gimli::DebugInfoOffset;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};

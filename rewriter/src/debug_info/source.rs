@@ -6,8 +6,8 @@ mod rows;
 pub(crate) mod units;
 
 use crate::Warning;
+use crate::debug_info::source_map::SourceMap;
 use crate::module::info::{BodyPlace, ModuleInfo};
-use crate::source_map::SourceMap;
 use gimli::{
     AttributeValue, DebugStrOffsetsBase, Dwarf, EndianSlice, LittleEndian, Section as _, UnitOffset,
 };

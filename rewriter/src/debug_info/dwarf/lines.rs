@@ -1,7 +1,7 @@
 //! `.debug_line`: line programs with other steps from address to address. All else of them stays, byte for byte.
 
 use super::{Code, Offsets};
-use crate::source::{Bytes, Problem};
+use crate::debug_info::source::{Bytes, Problem};
 use gimli::{DebugLine, DebugLineOffset, LineProgramHeader, LittleEndian, Reader as _};
 use kperf_abi::leb128;
 use rayon::prelude::*;

@@ -3,7 +3,7 @@
 
 use super::entries::ListUse;
 use super::{Code, Offsets, Patch, address_at, expressions, number};
-use crate::source::{Bytes, Problem};
+use crate::debug_info::source::{Bytes, Problem};
 use gimli::{DebugAddrIndex, Dwarf, LittleEndian, Reader as _};
 use kperf_abi::leb128;
 use std::collections::{BTreeMap, HashSet};
