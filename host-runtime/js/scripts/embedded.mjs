@@ -1,4 +1,4 @@
-// The WebAssembly modules of the package, as the text of a TypeScript file.
+// Embedded WebAssembly modules, as the text of src/common/wasm-source.ts.
 import { readFileSync } from 'node:fs';
 import wabt from 'wabt';
 
@@ -16,9 +16,9 @@ const assemble = (name, text) => {
 };
 const own = (name) => assemble(name, read(`wat/${name}`).toString());
 
-/** The ticker's form of the recorder with the clock in the lane's own memory, at address 0. */
+/** The ticker's recorder with the clock in the lane's memory, at address 0. */
 function oneMemory() {
-    // Of each `#if` that is open whether its lines are kept.
+    // For each open `#if`, whether its lines are kept.
     const keep = [];
     const lines = [];
     const source = read('../../guest-shim/recorder.wat').toString();
@@ -29,55 +29,39 @@ function oneMemory() {
         else if (line.trim() === ';; #end') keep.pop();
         else if (keep.every((kept) => kept) && !line.includes('"kperf:host" "clock"')) lines.push(line.replace(/\(@.*?\) /, ''));
     }
-    // The abbreviations are those of guest-shim/src/recorder.rs. wabt knows no branch hints.
+    // Abbreviations of guest-shim/src/recorder.rs. wabt has no branch hints.
     const own = { '(time.get)': '(call $host_now)', '(position.get)': '(i32.load (i32.const 64))', '(position.set': '(i32.store (i32.const 64)', '(depth.get)': '(global.get $depth)', '(depth.set': '(global.set $depth', 'word.store': 'i32.store', 'i64.load $clock': 'i64.load' };
     const text = Object.entries(own).reduce((text, [from, to]) => text.replaceAll(from, to), lines.join('\n'));
     return assemble('recorder.wat', text);
 }
 
-/** Where the bytes begin and end whose length stands at `at`. */
-function sized(wasm, at) {
-    let [length, start] = [0, at];
-    for (let shift = 0, byte = 128; byte >= 128; shift += 7) {
-        byte = wasm[start++];
-        length |= (byte & 127) << shift;
+/** A recorder with only the names that stacks show: its own and its functions'. The section of names is the last. */
+function withShownNames(wasm) {
+    const section = wasm.lastIndexOf('\x04name') - 3;
+    let end = section + 8;
+    while (wasm[end] <= 1) {
+        const { length, size } = number(wasm, end + 1);
+        end += 1 + size + length;
     }
-    return { start, end: start + length };
+    const content = wasm.subarray(section + 3, end);
+    // The length has two bytes.
+    return Buffer.concat([wasm.subarray(0, section + 1), Buffer.from([content.length % 128 | 128, content.length >> 7]), content]);
 }
 
-/** The subsections of names that tools show in stacks: those of the module and of its functions. */
-const SHOWN_NAMES = [0, 1];
-
-/** A module without names that no stack shows: a page loads these bytes before anything else. */
-function withoutOtherNames(wasm) {
-    let at = 8;
-    const parts = [wasm.subarray(0, at)];
-    while (at < wasm.length) {
-        const section = sized(wasm, at + 1);
-        const name = sized(wasm, section.start);
-        if (wasm[at] === 0 && wasm.toString('latin1', name.start, name.end) === 'name') {
-            const kept = [wasm.subarray(section.start, name.end)];
-            for (let next, from = name.end; from < section.end; from = next) {
-                next = sized(wasm, from + 1).end;
-                if (SHOWN_NAMES.includes(wasm[from])) kept.push(wasm.subarray(from, next));
-            }
-            const content = Buffer.concat(kept);
-            // A length of up to 14 bits.
-            parts.push(Buffer.from([0, content.length % 128 | 128, content.length >> 7]), content);
-        } else {
-            parts.push(wasm.subarray(at, section.end));
-        }
-        at = section.end;
-    }
-    return Buffer.concat(parts);
+/** Reads a LEB128 number. */
+function number(wasm, at) {
+    let [length, size] = [0, 0];
+    do length |= (wasm[at + size] & 127) << (7 * size);
+    while (wasm[at + size++] >= 128);
+    return { length, size };
 }
 
 const modules = {
-    RECORDER_PRECISE: ['The recorder, guest-shim/recorder.precise.wasm.', withoutOtherNames(read('../../guest-shim/recorder.precise.wasm'))],
-    RECORDER_TICKER: ['The recorder, guest-shim/recorder.ticker.wasm.', withoutOtherNames(read('../../guest-shim/recorder.ticker.wasm'))],
-    RECORDER_ONE_MEMORY: ['The ticker\'s recorder with the clock in its own memory, for engines without multi-memory.', oneMemory()],
+    RECORDER_PRECISE: ['The recorder, guest-shim/recorder.precise.wasm.', withShownNames(read('../../guest-shim/recorder.precise.wasm'))],
+    RECORDER_TICKER: ['The recorder, guest-shim/recorder.ticker.wasm.', withShownNames(read('../../guest-shim/recorder.ticker.wasm'))],
+    RECORDER_ONE_MEMORY: ['The ticker\'s recorder for engines without multi-memory.', oneMemory()],
     CALIBRATE: ['The calibration, host-runtime/wasmtime/src/recorder/calibrate.wasm.', read('../wasmtime/src/recorder/calibrate.wasm')],
-    CALIBRATE_INLINE: ['The same with the recorder inside, calibrate.inline.wasm.', read('../wasmtime/src/recorder/calibrate.inline.wasm')],
+    CALIBRATE_INLINE: ['The same with an inlined recorder, calibrate.inline.wasm.', read('../wasmtime/src/recorder/calibrate.inline.wasm')],
     CLOCK: ['wat/clock.wat.', own('clock.wat')],
     COUNTER: ['wat/counter.wat.', own('counter.wat')],
     TICKER: ['wat/ticker.wat.', own('ticker.wat')],
