@@ -73,14 +73,14 @@ test('an allocator is in one of the modules, and all are recorded', () => {
     }
     // That no module has it is said once, at the end.
     const missing = run(program, { ...env, KPERF_ALLOCATOR: 'malloc=take,free=give' });
-    assert.match(missing.stderr, /^kperf: KPERF_ALLOCATOR: no module of the program has the function of `free=give`\nkperf: \d+ events of 2 functions: [^\n]*\n$/);
+    assert.match(missing.stderr, /^kperf: KPERF_ALLOCATOR: no module has the function of `free=give`\nkperf: \d+ events of 2 functions: [^\n]*\n$/);
     // A module of a thread counts as well.
     const thread = run(`if (!isMainThread) load('pool').take(8); else { load('count').count(); await worker(); }`, env);
     assert.match(thread.stderr, /^kperf: \d+ events of 2 functions: [^\n]*\n$/);
     // One that is there with another type is told; its module is recorded all the same.
     const wrong = run(program, { ...env, KPERF_ALLOCATOR: 'calloc=take' });
     assert.match(wrong.stderr, /^kperf: wasm-[0-9a-f]{8}: KPERF_ALLOCATOR: `calloc=take` is no allocator here: its parameters and results are not those of a `calloc`\n/);
-    assert.match(wrong.stderr, /\nkperf: KPERF_ALLOCATOR: no module of the program has the function of `calloc=take`\nkperf: \d+ events of 2 functions: /);
+    assert.match(wrong.stderr, /\nkperf: KPERF_ALLOCATOR: no module has the function of `calloc=take`\nkperf: \d+ events of 2 functions: /);
 });
 
 test('the package\'s own report tells instructions as such', () => {

@@ -215,7 +215,7 @@ test('a worker whose data has our name', () => {
 test('settings that make no sense are told in one line', () => {
     for (const [env, line] of [
         [{ KPERF_CLOCK: 'sundial' }, /^kperf: KPERF_CLOCK: unknown clock `sundial`: .*\n$/],
-        [{ KPERF_PERIOD: 'often' }, /^kperf: KPERF_PERIOD: `often` is no .*\n$/],
+        [{ KPERF_PERIOD: 'often' }, /^kperf: KPERF_PERIOD: `often` is not a .*\n$/],
         [{ KPERF_PROBE: 'some' }, /^kperf: KPERF_PROBE is `some`: .*\n$/],
         [{ KPERF_RECORD: 'all' }, /^kperf: KPERF_RECORD is `all`: use trace or profile\n$/],
         [{ OTEL_TRACES_EXPORTER: 'otlp', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, /^kperf: OTEL_EXPORTER_OTLP_PROTOCOL=grpc: .*\n$/],
