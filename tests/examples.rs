@@ -4,6 +4,7 @@
 //! The expected counts follow from the workload (see the folder's README): the board has 20x20 cells, so a step has 400 cells with 8
 //! neighbors each.
 
+use crate::common::command::{Ran, output};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -90,12 +91,10 @@ fn micros(steps: u64) -> [u64; 5] {
     ]
 }
 
-/// Runs our program in a folder; answers its exit code, stdout and stderr.
+/// Runs our program in a folder. Returns its exit code, stdout and stderr.
 fn kperf(folder: &TempDir, args: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
-    let output = command.args(args).current_dir(folder.path()).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    let Ran { code, stdout, stderr } = Ran::of(output(folder, args));
+    (code, stdout, stderr)
 }
 
 /// Runs a language's module with a trace, which must go well.

@@ -1,9 +1,9 @@
 //! The golden vector that ties the hosts together. JavaScript hosts write `tests/golden/life.trace` for one step of the Game of Life
 //! under the test clock (host-runtime/js/test/golden.test.mjs makes it). wasmtime must write the same events.
 
+use crate::common::command::{kperf, life};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 /// The `EVTS` chunks of a trace: recorder and payload.
 fn events(trace: &[u8]) -> Vec<(u32, &[u8])> {
@@ -25,14 +25,9 @@ fn wasmtime_records_what_javascript_records() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let golden = fs::read(root.join("tests/golden/life.trace")).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let kperf = |args: &[&str]| {
-        let status = Command::new(env!("CARGO_BIN_EXE_kperf-wasm")).current_dir(&folder).args(args).status();
-        assert!(status.unwrap().success(), "{args:?}");
-    };
     // As JavaScript's tests have it: rewritten for any host.
-    let life = root.join("examples/game-of-life/wat/life.wasm");
-    kperf(&["rewrite", life.to_str().unwrap(), "-o", "probed.wasm"]);
-    kperf(&["run", "--clock", "test", "--trace", "life.kperf", "probed.wasm", "--", "1"]);
+    kperf(&folder, &["rewrite", &life("wat"), "-o", "probed.wasm"]);
+    kperf(&folder, &["run", "--clock", "test", "--trace", "life.kperf", "probed.wasm", "--", "1"]);
     let recorded = fs::read(folder.path().join("life.kperf")).unwrap();
 
     let golden: Vec<_> =

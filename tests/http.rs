@@ -1,5 +1,6 @@
 //! Components that answer HTTP requests: `run --http`, asked by real clients.
 
+use crate::common::command::{command, output};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty, Full, combinators::BoxBody};
 use hyper::{Request, Response, StatusCode, body::Incoming};
@@ -36,12 +37,6 @@ fn handler(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/components").join(name)
 }
 
-fn kperf(folder: &TempDir, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
-    command.args(args).current_dir(folder.path());
-    command
-}
-
 impl Server {
     fn new(flags: &[&str]) -> Server {
         Server::of("http.wasm", flags)
@@ -49,7 +44,7 @@ impl Server {
 
     fn of(name: &str, flags: &[&str]) -> Server {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = kperf(&folder, &["run"]);
+        let mut command = command(&folder, &["run"]);
         command.arg(handler(name)).args(["--http", "127.0.0.1:0", "--trace", "t.kperf"]).args(flags);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());
@@ -85,9 +80,9 @@ impl Server {
         let stderr = self.stderr.take().unwrap().join().unwrap();
         let folder = self.folder.take().unwrap();
         let json = |args: &[&str]| {
-            let output = kperf(&folder, args).output().unwrap();
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            serde_json::from_slice::<Value>(&output.stdout).unwrap()
+            let ran = output(&folder, args);
+            assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+            serde_json::from_slice::<Value>(&ran.stdout).unwrap()
         };
         let info = json(&["info", "t.kperf", "--format", "json"]);
         assert_eq!(info["lost_events"], 0, "{info}");
@@ -237,8 +232,7 @@ fn spans_are_below_the_request_s_parent_of(name: &str) {
     });
     let Ended { folder, report, .. } = server.end();
     assert_eq!(calls(&report, "fibonacci"), 16, "those of a parent that isn't sampled are left out");
-    let exported =
-        kperf(&folder, &["export", "t.kperf", "--format", "otlp-json", "-o", "-"]).output().unwrap();
+    let exported = output(&folder, &["export", "t.kperf", "--format", "otlp-json", "-o", "-"]);
     let spans = String::from_utf8_lossy(&exported.stdout).into_owned();
     assert!(spans.contains(trace) && spans.contains("b7ad6b7169203331"), "{spans}");
     assert!(!spans.contains("b7ad6b7169203332"));
@@ -336,9 +330,9 @@ fn what_can_t_answer_is_refused() {
         ([handler, "--http", &taken], "failed to listen at"),
         ([handler, "-q", "--plain"], "with --http ADDRESS"),
     ] {
-        let output = kperf(&folder, &[&["run"], &args[..]].concat()).output().unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(1) && stderr.contains(error), "{args:?}: {stderr}");
+        let ran = output(&folder, &[&["run"], &args[..]].concat());
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.code() == Some(1) && stderr.contains(error), "{args:?}: {stderr}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no trace is left");
 }
@@ -359,7 +353,7 @@ fn samples_of_a_profile_link_to_the_parent_of_their_request() {
     });
     let Ended { folder, .. } = server.end();
     let args = ["export", "t.kperf", "--profiles", "--format", "otlp-json", "-o", "t.json"];
-    assert!(kperf(&folder, &args).output().unwrap().status.success());
+    assert!(output(&folder, &args).status.success());
     let data: Value =
         serde_json::from_str(&std::fs::read_to_string(folder.path().join("t.json")).unwrap()).unwrap();
     let dictionary = &data["dictionary"];

@@ -2,22 +2,14 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+use crate::common::command::{kperf, output};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_kperf-wasm");
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rewriter/tests/source");
-
-/// What a command says on stdout and stderr.
-fn kperf(folder: &Path, args: &[&str]) -> (String, String) {
-    let output = Command::new(BINARY).args(args).current_dir(folder).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
-    (text(&output.stdout), text(&output.stderr))
-}
 
 /// The share of `hot` by line.
 fn shares(folder: &Path, args: &[&str]) -> Vec<(String, f64)> {
@@ -94,11 +86,7 @@ fn what_is_no_file_is_refused_as_symbols() {
     for (name, why) in
         [("pipe", "it is no file but"), (".", "it is no file but"), ("calls.kperf", "it is a trace")]
     {
-        let output = Command::new(BINARY)
-            .args(["report", "calls.kperf", "--symbols", name])
-            .current_dir(folder)
-            .output()
-            .unwrap();
+        let output = output(folder, &["report", "calls.kperf", "--symbols", name]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && said.contains(why), "{name}: {said}");
     }

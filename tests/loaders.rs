@@ -3,6 +3,7 @@
 //! `scripts/viewers` installs these tools into `target/viewers`. The test of a missing tool is skipped with a message, or fails if
 //! `KPERF_VIEWERS=all` is set.
 
+use crate::common::command::{ROOT, kperf, life};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const STEPS: u64 = 5;
 
 /// The calls of five steps of the Game of Life, whose board has 20 x 20 cells with 8 neighbors each.
@@ -25,15 +25,11 @@ const EXPECTED: [(&str, u64); 5] = [
 /// The Game of Life in C, recorded under the test clock.
 fn record() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let module = format!("{ROOT}/examples/game-of-life/c/life.wasm");
-    kperf(&folder, &["run", "-q", "--clock", "test", "--trace", "life.kperf", &module, &STEPS.to_string()]);
+    kperf(
+        &folder,
+        &["run", "-q", "--clock", "test", "--trace", "life.kperf", &life("c"), &STEPS.to_string()],
+    );
     folder
-}
-
-fn kperf(folder: &TempDir, args: &[&str]) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
-    let output = command.args(args).current_dir(folder.path()).output().unwrap();
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 fn export(folder: &TempDir, format: &str, name: &str) -> String {

@@ -1,12 +1,13 @@
 //! Moments are told and chosen from when the first lane began, wherever the trace has it.
 
+use crate::common::command::command;
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{FuncId, Symbol, SymbolTable};
 use kperf_trace::block::BlockHeader;
 use kperf_trace::{Header, Summary, TraceWriter, word};
 use std::fs;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// A trace whose second lane began first: `late` was open from 5 to 6 us, `early` from 1 to 3 us and from 4 to 5.5 us.
 fn trace() -> Vec<u8> {
@@ -33,8 +34,9 @@ fn printed(is_piped: bool, args: &[&str]) -> String {
     fs::write(folder.path().join("lanes.kperf"), trace()).unwrap();
     let args =
         args.iter().map(|&arg| if arg == "TRACE" { if is_piped { "-" } else { "lanes.kperf" } } else { arg });
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
-    command.current_dir(folder.path()).args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let args: Vec<_> = args.collect();
+    let mut command = command(&folder, &args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     // A command that reads the file leaves its input alone.
     let _ = child.stdin.take().unwrap().write_all(&trace());

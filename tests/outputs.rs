@@ -2,6 +2,7 @@
 
 #![cfg(unix)]
 
+use crate::common::command::{BINARY, command, output};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,16 +10,12 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-fn kperf(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_kperf-wasm")).current_dir(folder).args(args).output().unwrap()
-}
-
 /// A folder with the trace of a call.
 fn folder() -> TempDir {
     let folder = TempDir::new().unwrap();
     let wat = "(module (func $g) (func (export \"f\") (call $g)))";
     fs::write(folder.path().join("calls.wat"), wat).unwrap();
-    let run = kperf(folder.path(), &["run", "--clock", "test", "-q", "calls.wat", "--invoke", "f"]);
+    let run = output(folder.path(), &["run", "--clock", "test", "-q", "calls.wat", "--invoke", "f"]);
     assert!(run.status.success(), "{run:?}");
     folder
 }
@@ -33,8 +30,8 @@ fn files(folder: &Path) -> Vec<String> {
 
 const CSV: [&str; 5] = ["export", "calls.kperf", "--format", "csv", "-o"];
 
-fn csv(folder: &Path, output: &str) -> Output {
-    kperf(folder, &[&CSV[..], &[output]].concat())
+fn csv(folder: &Path, file: &str) -> Output {
+    output(folder, &[&CSV[..], &[file]].concat())
 }
 
 #[test]
@@ -69,13 +66,12 @@ fn no_output_takes_the_place_of_its_trace() {
         &["graph", "calls.kperf", "--format", "svg", "-o"],
         &CSV,
     ] {
-        for output in ["calls.kperf", "./calls.kperf", "link.kperf"] {
-            let told = kperf(folder.path(), &[command, &[output]].concat());
+        for file in ["calls.kperf", "./calls.kperf", "link.kperf"] {
+            let told = output(folder.path(), &[command, &[file]].concat());
             assert_eq!(told.status.code(), Some(1), "{told:?}");
             let stderr = String::from_utf8(told.stderr).unwrap();
-            let wanted = format!(
-                "error: `{output}` is an input and would be overwritten; name another file with -o\n"
-            );
+            let wanted =
+                format!("error: `{file}` is an input and would be overwritten; name another file with -o\n");
             assert_eq!(stderr, wanted, "{command:?}");
             assert!(fs::read(path("calls.kperf")).unwrap() == before, "{command:?}: the trace is another");
         }
@@ -97,8 +93,7 @@ fn devices_and_pipes_are_written_as_they_are() {
     assert_eq!(files(folder.path()), ["pipe"]);
     // What a shell opened is written, and not replaced by another file.
     let redirected = folder.path().join("redirected.csv");
-    let command =
-        format!("{} {} /dev/stdout > redirected.csv", env!("CARGO_BIN_EXE_kperf-wasm"), CSV.join(" "));
+    let command = format!("{} {} /dev/stdout > redirected.csv", BINARY, CSV.join(" "));
     assert!(Command::new("sh").current_dir(folder.path()).args(["-c", &command]).status().unwrap().success());
     assert_eq!(fs::read(redirected).unwrap(), expected);
 }
@@ -110,7 +105,7 @@ fn a_full_disk_is_an_error() {
         return;
     }
     for args in [&CSV[..], &["flame", "calls.kperf", "-o"], &["rewrite", "calls.wat", "-o"]] {
-        let output = kperf(folder.path(), &[args, &["/dev/full"]].concat());
+        let output = output(folder.path(), &[args, &["/dev/full"]].concat());
         let error = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success() && error.contains("No space left on device"), "{args:?}: {error}");
     }
@@ -121,7 +116,7 @@ fn a_full_disk_is_an_error() {
 fn what_was_there_stays_when_there_is_no_room() {
     let folder = folder();
     fs::write(folder.path().join("page.html"), "before").unwrap();
-    let program = env!("CARGO_BIN_EXE_kperf-wasm");
+    let program = BINARY;
     let command =
         format!("trap '' XFSZ; ulimit -f 8; exec {program} view calls.kperf --no-open -o page.html");
     let output = Command::new("sh").current_dir(folder.path()).args(["-c", &command]).output().unwrap();
@@ -146,9 +141,7 @@ fn what_was_there_stays_when_the_process_is_killed() {
     let folder = folder();
     fs::write(folder.path().join("old.csv"), "before").unwrap();
     let trace = fs::read(folder.path().join("calls.kperf")).unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"))
-        .current_dir(folder.path())
-        .args(["export", "-", "--format", "csv", "-o", "old.csv"])
+    let mut child = command(&folder, &["export", "-", "--format", "csv", "-o", "old.csv"])
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();

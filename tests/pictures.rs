@@ -1,22 +1,13 @@
 //! The documentation's picture: the call graph of the Game of Life. `BLESS=1` draws it again.
 
+use crate::common::command::{ROOT, kperf, life};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
-
-const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-
-fn kperf(folder: &Path, args: &[&str]) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
-    let output = command.args(args).current_dir(folder).output().unwrap();
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-}
 
 #[test]
 fn the_graph_of_the_game_of_life() {
     let folder = tempfile::tempdir().unwrap();
-    let module = format!("{ROOT}/examples/game-of-life/c/life.wasm");
-    kperf(folder.path(), &["run", "-q", "--clock", "test", "--trace", "life.kperf", &module]);
+    kperf(folder.path(), &["run", "-q", "--clock", "test", "--trace", "life.kperf", &life("c")]);
     let options = ["--layout", "wasm", "--min-share", "1", "--root", "main"];
     kperf(folder.path(), &[&["graph", "life.kperf", "-o", "life.svg"], &options[..]].concat());
     let svg = fs::read_to_string(folder.path().join("life.svg")).unwrap();

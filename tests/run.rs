@@ -1,59 +1,11 @@
 //! `kperf-wasm run` as its users see it.
 
+use crate::common::command::{Folder, Ran, command, life};
 use crate::common::only_stalls;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use tempfile::TempDir;
 
-/// A folder of a test's own, in which commands run.
-struct Folder(TempDir);
-
-struct Ran {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn with(self, name: &str, text: &str) -> Folder {
-        fs::write(self.path(name), text).unwrap();
-        self
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
-        command.args(args).current_dir(self.0.path()).env("KPERF_TEST", "from outside");
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Ran {
-        ran(self.command(args).output().unwrap())
-    }
-}
-
-fn ran(output: Output) -> Ran {
-    Ran {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
-fn example(language: &str) -> String {
-    let path =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/game-of-life").join(language).join("life.wasm");
-    path.to_str().unwrap().to_owned()
-}
+use std::process::{Command, Stdio};
 
 const TRAP: &str = r#"(module
     (memory 1)
@@ -97,7 +49,7 @@ const WORLD: &str = r#"(module
 #[test]
 fn an_untouched_module_is_probed_and_its_time_is_shown() {
     let folder = Folder::new();
-    let ran = folder.run(&["run", &example("rust"), "5"]);
+    let ran = folder.run(&["run", &life("rust"), "5"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "5 steps, 19 live cells\n"));
     assert!(ran.stderr.starts_with("clock: "), "{}", ran.stderr);
     assert!(ran.stderr.contains("life::is_valid_position"), "{}", ran.stderr);
@@ -118,10 +70,10 @@ fn with_a_ticker_the_recorder_is_inside_where_the_module_has_room_for_it() {
         let told = ran.stderr.lines().any(|line| line.starts_with("probes: inline, "));
         (told, info.contains("--probe inline"))
     };
-    assert_eq!(probes(&["--clock", "ticker", &example("rust"), "1"]), (true, true));
-    assert_eq!(probes(&["--clock", "ticker", "--probe", "inline", &example("rust"), "1"]), (false, true));
-    assert_eq!(probes(&["--clock", "ticker", "--probe", "import", &example("rust"), "1"]), (false, false));
-    assert_eq!(probes(&["--clock", "precise", &example("rust"), "1"]), (false, false));
+    assert_eq!(probes(&["--clock", "ticker", &life("rust"), "1"]), (true, true));
+    assert_eq!(probes(&["--clock", "ticker", "--probe", "inline", &life("rust"), "1"]), (false, true));
+    assert_eq!(probes(&["--clock", "ticker", "--probe", "import", &life("rust"), "1"]), (false, false));
+    assert_eq!(probes(&["--clock", "precise", &life("rust"), "1"]), (false, false));
     assert_eq!(probes(&["--clock", "ticker", "full.wat"]), (false, false));
     let ran = folder.run(&["run", "--clock", "ticker", "--probe", "inline", "full.wat"]);
     assert!(ran.stderr.contains("the module would have 101 memories; engines allow 100"), "{}", ran.stderr);
@@ -130,19 +82,19 @@ fn with_a_ticker_the_recorder_is_inside_where_the_module_has_room_for_it() {
 #[test]
 fn quiet_says_nothing_and_plain_leaves_no_trace() {
     let folder = Folder::new();
-    let ran = folder.run(&["run", "-q", &example("c"), "1"]);
+    let ran = folder.run(&["run", "-q", &life("c"), "1"]);
     assert_eq!(
         (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
         (Some(0), "1 steps, 20 live cells\n", "")
     );
     fs::remove_file(folder.path("life.kperf")).unwrap();
-    let ran = folder.run(&["run", "--plain", &example("c"), "1"]);
+    let ran = folder.run(&["run", "--plain", &life("c"), "1"]);
     assert_eq!(
         (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
         (Some(0), "1 steps, 20 live cells\n", "")
     );
     assert!(!folder.path("life.kperf").exists());
-    let ran = folder.run(&["run", "--plain", "--only", "main", &example("c")]);
+    let ran = folder.run(&["run", "--plain", "--only", "main", &life("c")]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
     assert_eq!(
         ran.stderr,
@@ -153,7 +105,7 @@ fn quiet_says_nothing_and_plain_leaves_no_trace() {
 #[test]
 fn a_rewritten_module_runs_with_the_probes_it_has() {
     let folder = Folder::new();
-    let rewritten = folder.run(&["rewrite", &example("c"), "-o", "probed.wasm", "--only", "step"]);
+    let rewritten = folder.run(&["rewrite", &life("c"), "-o", "probed.wasm", "--only", "step"]);
     assert_eq!(rewritten.code, Some(0), "{}", rewritten.stderr);
     let ran = folder.run(&["run", "-q", "--clock", "test", "probed.wasm", "3"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
@@ -299,15 +251,14 @@ fn the_module_and_stdout_are_not_overwritten() {
 #[test]
 fn a_module_may_come_from_stdin() {
     let folder = Folder::new();
-    let mut child = folder
-        .command(&["run", "-q", "-", "--invoke", "go", "0"])
+    let mut child = command(&folder, &["run", "-q", "-", "--invoke", "go", "0"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     child.stdin.take().unwrap().write_all(TRAP.as_bytes()).unwrap();
-    let ran = ran(child.wait_with_output().unwrap());
+    let ran = Ran::of(child.wait_with_output().unwrap());
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "42\n", ""));
     assert!(folder.path("stdin.kperf").exists());
 }
@@ -328,8 +279,7 @@ const ENDLESS: &str = r#"(module
 fn signals_leave_a_whole_trace() {
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
         let folder = Folder::new().with("endless.wat", ENDLESS);
-        let mut child = folder
-            .command(&["run", "endless.wat", "--clock", "precise"])
+        let mut child = command(&folder, &["run", "endless.wat", "--clock", "precise"])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -339,7 +289,7 @@ fn signals_leave_a_whole_trace() {
         assert_eq!(line, "hello\n");
         let killed = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
         assert!(killed.success());
-        let ran = ran(child.wait_with_output().unwrap());
+        let ran = Ran::of(child.wait_with_output().unwrap());
         assert_eq!(ran.code, Some(code), "{}", ran.stderr);
         assert!(ran.stderr.contains(&format!("interrupted by SIG{signal}")), "{}", ran.stderr);
         let report = folder.run(&["report", "endless.kperf"]);
@@ -360,7 +310,7 @@ fn every_language_has_the_same_calls() {
         ("wat", "isValidPosition"),
     ] {
         let folder = Folder::new();
-        let ran = folder.run(&["run", "-q", "--clock", "precise", &example(language), "10"]);
+        let ran = folder.run(&["run", "-q", "--clock", "precise", &life(language), "10"]);
         assert_eq!(ran.code, Some(0), "{language}: {}", ran.stderr);
         let report = folder.run(&["report", "life.kperf", "--only", function, "--format", "csv"]);
         assert!(report.stdout.contains(",32000,"), "{language}: {}{}", report.stdout, report.stderr);

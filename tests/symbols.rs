@@ -1,29 +1,14 @@
 //! Files that name the functions of stripped modules, as users have them: `--symbols`.
 
+use crate::common::command::{kperf, output};
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{FuncId, FuncIndex, Symbol, SymbolTable};
 use kperf_trace::block::BlockHeader;
 use kperf_trace::{Header, Summary, TraceWriter, word};
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 
 const SPLIT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rewriter/tests/split");
-
-fn output(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_kperf-wasm")).args(args).current_dir(folder).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// What a command says on stdout and stderr.
-fn kperf(folder: &Path, args: &[&str]) -> (String, String) {
-    let output = output(folder, args);
-    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
-    (text(&output.stdout), text(&output.stderr))
-}
 
 /// Records a module in the text format, as `app.kperf`.
 fn recorded(wat: &str, args: &[&str]) -> tempfile::TempDir {
@@ -124,7 +109,10 @@ fn a_map_names_the_module_that_it_is_of() {
     assert_eq!(folded("before.kperf", &["--symbols", "before.symbols"]), "digest 1\ndigest;hash 1\n");
     let refused = output(folder, &[&["report", "after.kperf"], &BOTH[..]].concat());
     let why = "`before.symbols` is for no module of the trace: another map is for `after`";
-    assert!(!refused.status.success() && text(&refused.stderr).contains(why), "{refused:?}");
+    assert!(
+        !refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains(why),
+        "{refused:?}"
+    );
     // Two modules of a trace: a map of the second one alone, and both.
     of_stripped(folder, "two.kperf", &["before", "after"]);
     let alone = folded("two.kperf", &["--symbols", "after.symbols"]);

@@ -1,5 +1,6 @@
 //! `kperf-wasm top` as its users see it.
 
+use crate::common::command::{BINARY, kperf, output};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -19,8 +20,7 @@ const MODULE: &str = r#"(module
   (func (export "_start") (drop (call $work (i32.const 1))) (call $exit (i32.const 7))))"#;
 
 fn top(folder: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
-    command.arg("top").args(args).current_dir(folder).output().unwrap()
+    output(folder, &[&["top"], args].concat())
 }
 
 fn folder() -> TempDir {
@@ -54,10 +54,7 @@ fn a_trace_is_kept_where_it_is_wanted() {
     let text = String::from_utf8(run.stderr).unwrap();
     assert!(text.starts_with("# after ") && !text.contains("# times"), "{text}");
     assert!(text.contains("\x1b[31m\u{2588}"), "{text}");
-    let mut report = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
-    let report =
-        report.args(["report", "app.kperf", "--format", "csv"]).current_dir(folder.path()).output().unwrap();
-    let csv = String::from_utf8(report.stdout).unwrap();
+    let (csv, _) = kperf(&folder, &["report", "app.kperf", "--format", "csv"]);
     assert!(csv.lines().any(|line| line.contains("80000000") && line.contains("red")), "{csv}");
 }
 
@@ -76,7 +73,7 @@ fn what_a_profile_has_not_is_refused() {
 /// What is written to a terminal of so many columns, line by line, without what moves the cursor and colors.
 #[cfg(target_os = "linux")]
 fn on_terminal(folder: &Path, size: &str, command: &str) -> Vec<String> {
-    let command = format!("stty {size}; {command}").replace("kperf-wasm", env!("CARGO_BIN_EXE_kperf-wasm"));
+    let command = format!("stty {size}; {command}").replace("kperf-wasm", BINARY);
     let mut script = Command::new("script");
     script.args(["-qec", &command, "/dev/null"]).env("TERM", "xterm").env_remove("NO_COLOR");
     let run = script.stdin(std::process::Stdio::null()).current_dir(folder).output().unwrap();
@@ -121,7 +118,7 @@ fn a_closed_pipe_ends_nothing() {
     let folder = folder();
     let mut command = Command::new("bash");
     let script = r#""$0" top app.wat --every 20ms 2>&1 >out.txt | head -1; echo "${PIPESTATUS[0]}""#;
-    let run = command.args(["-c", script, env!("CARGO_BIN_EXE_kperf-wasm")]).current_dir(folder.path());
+    let run = command.args(["-c", script, BINARY]).current_dir(folder.path());
     let text = String::from_utf8(run.output().unwrap().stdout).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("# after ") && lines[1] == "7", "{text}");

@@ -1,8 +1,8 @@
 //! What a trace says of memory is what programs know that they allocated.
 
+use crate::common::command::kperf;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 use tempfile::TempDir;
 
 /// Bytes, blocks, bytes that were freed, bytes that are left.
@@ -25,18 +25,11 @@ impl Folder {
         Folder(tempfile::tempdir().unwrap())
     }
 
-    fn kperf(&self, args: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
-        let output = command.args(args).current_dir(self.0.path()).output().unwrap();
-        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        output
-    }
-
     /// Runs a module under probes. Answers what it says of itself: the accounts of its parts.
     fn run(&self, module: &Path, flags: &[&str]) -> BTreeMap<String, Account> {
         let run = ["run", module.to_str().unwrap(), "-q", "--allocations", "--trace", "trace.kperf"];
-        let output = self.kperf(&[&run, flags].concat());
-        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        let (stdout, stderr) = kperf(&self.0, &[&run, flags].concat());
+        let text = stdout + &stderr;
         let part = |line: &str| {
             let (name, numbers) = line.split_once(' ').unwrap();
             let numbers: Vec<u64> = numbers.split(' ').map(|number| number.parse().unwrap()).collect();
@@ -47,11 +40,11 @@ impl Folder {
 
     /// What the trace says: for each path of calls that allocated its functions, the innermost first, and the account.
     fn paths(&self) -> Vec<(Vec<String>, Account)> {
-        let output = self.kperf(&["report", "trace.kperf", "--by", "allocation-paths", "--format", "json"]);
+        let report = ["report", "trace.kperf", "--by", "allocation-paths", "--format", "json"];
         // A busy machine's clock may be warned of.
-        let warnings = String::from_utf8(output.stderr).unwrap();
+        let (rows, warnings) = kperf(&self.0, &report);
         assert!(!warnings.contains("blocks"), "{warnings}");
-        let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+        let rows: Vec<serde_json::Value> = serde_json::from_str(&rows).unwrap();
         let row = |row: &serde_json::Value| {
             let name = row["name"].as_str().unwrap();
             let figure = |key: &str| row[key].as_u64().unwrap();
@@ -137,7 +130,7 @@ fn samples_are_near_to_what_was_allocated() {
         };
         let module = module.to_str().unwrap();
         let flags = ["run", "-q", "--trace", "trace.kperf", "--allocations", "256B", module];
-        folder.kperf(&flags);
+        kperf(&folder.0, &flags);
         let about = sum(folder.paths().into_iter().map(|(_, account)| account));
         for (n, most) in [(0, 0.05), (1, 0.25)] {
             let off = about[n] as f64 / exact[n] as f64 - 1.0;
@@ -151,8 +144,7 @@ fn samples_are_near_to_what_was_allocated() {
 fn blocks_fit_into_the_memory() {
     let folder = Folder::new();
     let known = folder.run(&module("known.rust.wasm"), &[]);
-    let report =
-        String::from_utf8(folder.kperf(&["report", "trace.kperf", "--by", "allocations"]).stdout).unwrap();
+    let (report, _) = kperf(&folder.0, &["report", "trace.kperf", "--by", "allocations"]);
     let number_behind = |text: &str| {
         let (_, behind) = report.split_once(text).unwrap_or_else(|| panic!("no `{text}` in {report}"));
         let digits = behind.chars().take_while(|c| c.is_ascii_digit() || *c == ',');

@@ -1,6 +1,7 @@
 //! What tests share.
 
 pub(crate) mod burners;
+pub(crate) mod command;
 pub(crate) mod effort;
 
 /// Whether all warnings are of something that stood still, or hints of a busy machine, as may come on one. Then nothing is missing.

@@ -82,7 +82,7 @@ fn a_bucket_is_a_dataset_as_a_folder_is() {
         return;
     };
     let folder = record();
-    let calls = format!("{}/examples/game-of-life/c/life.wasm", super::support::ROOT);
+    let calls = super::support::life("c");
     kperf(folder.path(), &["run", "-q", "--record", "profile", "--trace", "p.kperf", &calls, "400"]);
     std::fs::create_dir(folder.path().join("traces")).unwrap();
     for name in ["a.kperf", "b.kperf", "c.kperf"] {

@@ -1,6 +1,6 @@
 //! Datasets that were copied in part, runs that are taken again, and paths and names that are odd.
 
-use super::support::{ROOT, ask, ask_all, fails, kperf, record};
+use super::support::{ask, ask_all, fails, kperf, life, record};
 use std::fs;
 use std::path::Path;
 
@@ -180,7 +180,7 @@ fn reports_beside_a_compaction_are_whole() {
 fn modules_of_a_dataset_are_those_of_its_runs() {
     let folder = record();
     let path = folder.path();
-    fs::copy(format!("{ROOT}/examples/game-of-life/go/life.wasm"), path.join("other.wasm")).unwrap();
+    fs::copy(life("go"), path.join("other.wasm")).unwrap();
     kperf(path, &["run", "-q", "--clock", "precise", "--trace", "o.kperf", "other.wasm", "1"]);
     kperf(path, &["collect", "-q", "a.kperf", "o.kperf", "-o", "dataset"]);
     let rows = |of: &str| {
@@ -230,7 +230,7 @@ fn a_long_name_of_a_service_is_cut() {
 fn a_dataset_of_profiles_says_that_it_has_samples() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    let module = format!("{ROOT}/examples/game-of-life/c/life.wasm");
+    let module = life("c");
     for trace in ["a.kperf", "b.kperf"] {
         kperf(
             path,
@@ -284,7 +284,7 @@ fn a_dataset_of_profiles_says_that_it_has_samples() {
 fn a_run_that_can_not_be_added_does_not_begin() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    let module = format!("{ROOT}/examples/game-of-life/c/life.wasm");
+    let module = life("c");
     fs::write(path.join("file"), "").unwrap();
     assert!(std::process::Command::new("mkfifo").arg(path.join("pipe")).status().unwrap().success());
     for (flags, told) in [

@@ -1,12 +1,11 @@
 //! What programs of embedders add to a dataset while they run.
 
-use super::support::{ROOT, ask, kperf, output};
+use super::support::{ask, command, kperf, life, output};
 use example::record;
 use kperf_dataset::{Account, Added, Adder, Background, Options, Store};
 use kperf_wasmtime::Rotation;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -26,7 +25,7 @@ fn calls(folder: &Path, of: &str, function: &str) -> u64 {
 fn each_file_of_a_rotated_trace_is_added() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    let module = format!("{ROOT}/examples/game-of-life/c/life.wasm");
+    let module = life("c");
     kperf(path, &["rewrite", &module, "-o", "probed.wasm"]);
     fs::create_dir(path.join("traces")).unwrap();
     let probed = path.join("probed.wasm");
@@ -53,7 +52,7 @@ fn ask_of(folder: &Path, query: &str) -> Option<serde_json::Value> {
 
 /// Records a trace of few calls.
 fn small(folder: &Path, trace: &str, steps: &str) {
-    let module = format!("{ROOT}/examples/game-of-life/c/life.wasm");
+    let module = life("c");
     kperf(folder, &["run", "-q", "--clock", "precise", "--trace", trace, &module, steps]);
 }
 
@@ -126,9 +125,7 @@ fn programs_and_commands_add_side_by_side() {
             })
         })
         .collect();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
-    command.args(["collect", "-q", ".", "-o", "fleet"]).current_dir(path);
-    let mut child = command.spawn().unwrap();
+    let mut child = command(path, &["collect", "-q", ".", "-o", "fleet"]).spawn().unwrap();
     for thread in threads {
         thread.join().unwrap();
     }

@@ -1,13 +1,13 @@
 //! Datasets whose runs differ: clocks, services that have odd names, processes that disagree.
 
-use super::support::{ROOT, ask, ask_all, command, fails, kperf, record};
+use super::support::{ask, ask_all, command, fails, kperf, life, record};
 use std::fs;
 
 /// Times of different clocks, and instructions, are never put together.
 #[test]
 fn runs_of_different_clocks_are_told_apart() {
     let folder = record();
-    let module = format!("{ROOT}/examples/game-of-life/c/life.wasm");
+    let module = life("c");
     let run = ["run", "-q", "--trace", "counted.kperf", "--clock", "instructions", &module, "5"];
     kperf(folder.path(), &run);
     kperf(folder.path(), &["collect", "-q", ".", "-o", "dataset"]);

@@ -3,25 +3,15 @@
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-pub const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+pub(crate) use crate::common::command::{ROOT, command, life, output};
 
-pub fn command(folder: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
-    command.args(args).current_dir(folder);
-    command
-}
-
-pub fn output(folder: &Path, args: &[&str]) -> Output {
-    command(folder, args).output().unwrap()
-}
-
+/// The stdout and the stderr after it of a command that must succeed.
 pub fn kperf(folder: &Path, args: &[&str]) -> String {
-    let output = output(folder, args);
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
+    let (stdout, stderr) = crate::common::command::kperf(folder, args);
+    stdout + &stderr
 }
 
 pub fn fails(folder: &Path, args: &[&str]) -> String {
@@ -34,7 +24,7 @@ pub fn fails(folder: &Path, args: &[&str]) -> String {
 pub fn record() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, steps) in [("a", "5"), ("b", "6"), ("c", "7")] {
-        let module = format!("{ROOT}/examples/game-of-life/c/life.wasm");
+        let module = life("c");
         let trace = format!("{name}.kperf");
         kperf(folder.path(), &["run", "-q", "--clock", "precise", "--trace", &trace, &module, steps]);
     }

@@ -1,6 +1,6 @@
 //! The tables, as engines and our own commands read them.
 
-use super::support::{ROOT, ask, ask_all, command, fails, fleet, is_same, kperf, output, record};
+use super::support::{ask, ask_all, command, fails, fleet, is_same, kperf, life, output, record};
 use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
@@ -249,7 +249,7 @@ fn processes_side_by_side_take_each_run_once() {
 #[test]
 fn a_profile_has_its_whole_tree() {
     let folder = tempfile::tempdir().unwrap();
-    let module = format!("{ROOT}/examples/game-of-life/c/life.wasm");
+    let module = life("c");
     kperf(
         folder.path(),
         &["run", "-q", "--record", "profile", "--every", "50ms", "--trace", "p.kperf", &module, "400"],
@@ -266,7 +266,7 @@ fn a_profile_has_its_whole_tree() {
 #[test]
 fn a_run_adds_itself() {
     let folder = tempfile::tempdir().unwrap();
-    let module = format!("{ROOT}/examples/game-of-life/c/life.wasm");
+    let module = life("c");
     for (trace, steps) in [("a.kperf", "5"), ("b.kperf", "6")] {
         let flags = ["run", "-q", "--clock", "test", "--trace", trace, "--dataset", "dataset"];
         kperf(folder.path(), &[&flags[..], &[&module, steps]].concat());

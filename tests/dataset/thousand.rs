@@ -1,7 +1,7 @@
 //! What a fleet of long runs takes: `KPERF_RUNS=1000 cargo test --release --test main dataset::thousand -- --nocapture` has a thousand of two million
 //! calls each; twelve are made otherwise.
 
-use super::support::{ROOT, ask_all, kperf};
+use super::support::{ask_all, kperf, life};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ fn bytes(of: &Path) -> u64 {
 fn a_thousand_runs_are_small_and_asked_fast() {
     let runs: u64 = std::env::var("KPERF_RUNS").map_or(12, |runs| runs.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
-    let module = format!("{ROOT}/examples/game-of-life/c/life.wasm");
+    let module = life("c");
     // Each trace is taken as often as the others, so that percentiles of all runs are those of the three.
     for n in 0..3 {
         let trace = format!("{n}.kperf");

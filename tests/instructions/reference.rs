@@ -78,7 +78,9 @@ impl Counter {
     /// Adds a number to the count.
     fn add(&self, function: &mut Function, number: &[Instruction<'_>]) {
         function.instruction(&Instruction::GlobalGet(self.global));
-        number.iter().for_each(|instruction| drop(function.instruction(instruction)));
+        for instruction in number {
+            function.instruction(instruction);
+        }
         function.instruction(&Instruction::I64Add);
         function.instruction(&Instruction::GlobalSet(self.global));
     }

@@ -1,5 +1,6 @@
 //! Spans of a real program: every call of 500 steps of the Game of Life.
 
+use crate::common::command::{kperf, life};
 use kperf_otlp::proto::collector::trace::v1::ExportTraceServiceRequest;
 use kperf_otlp::proto::trace::v1::Span;
 use kperf_otlp::{SpanOptions, Spans};
@@ -8,20 +9,11 @@ use kperf_trace::TraceReader;
 use prost::Message;
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 /// The trace of an example, recorded by the program.
 fn record(language: &str, clock: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
-    let life =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/game-of-life").join(language).join("life.wasm");
-    let output = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"))
-        .args(["run", "-q", "--clock", clock, life.to_str().unwrap()])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    kperf(&folder, &["run", "-q", "--clock", clock, &life(language)]);
     fs::read(folder.path().join("life.kperf")).unwrap()
 }
 
