@@ -7,6 +7,7 @@ import { connect, createServer as createNetServer } from 'node:net';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import wabt from 'wabt';
 import { folder, PACKAGE, ROOT } from './support/cli.mjs';
 import { start as starter } from './support/serve.mjs';
 
@@ -254,6 +255,19 @@ test('a trace that lacks a part is reported when its last part has come', async 
     assert.match(stderr, /warning: .*app-1\.kperf: part 1 never came; up to 1000 bytes are missing/);
 });
 
+test('an allocator with a name of its own is in one of several modules', async () => {
+    const { parseWat } = await wabt();
+    const server = await start(app, '--allocations', '--allocator', 'malloc=take,free=give', '--allocator', 'calloc=zero');
+    for (const text of ['(func $other)', '(memory 1) (func $take (param i32) (result i32) local.get 0)', '(func $more)']) {
+        const wasm = Buffer.from(parseWat('m.wat', `(module ${text})`).toBinary({ write_debug_names: true }).buffer);
+        const { status } = await get(server, '/.kperf/probe?name=m&id_base=0', { 'kperf-probe': '1' }, 'POST', wasm);
+        assert.equal(status, 200);
+    }
+    const { stderr } = await server.end();
+    const missing = [...stderr.matchAll(/^warning: --allocator (\S+): no module/gm)].map(([, name]) => name);
+    assert.deepEqual(missing, ['free=give', 'calloc=zero']);
+});
+
 test('what was typed wrong is said', () => {
     for (const [args, why] of [
         [[], 'one folder is wanted, or --proxy'],
@@ -268,6 +282,12 @@ test('what was typed wrong is said', () => {
         [[app, '--span-min', '1ms'], 'give --record profile too'],
         [[app, '--record', 'profile', '--span-min', '"'], '--span-min'],
         [[app, '--record', 'profile', '--no-isolation'], 'leave --no-isolation out'],
+        [[app, '--leaf', 'count', '--record', 'profile'], 'remove --record profile'],
+        [[app, '--allocations', '--record', 'profile'], '--allocations is for traces only: remove --record profile'],
+        [[app, '--allocations=many'], '--allocations is `many`: use all, or a number of bytes'],
+        [[app, '--allocator', 'malloc=take'], '--allocator names allocator functions: set --allocations, too'],
+        [[app, '--allocations', '--allocator', 'take'], '--allocator has `take`, which is not `malloc=FUNCTION`'],
+        [[app, '--allocations', '--allocator', 'mallok=take'], 'the allocator'],
         [[app, '--otlp=nothing'], '--otlp: `nothing` is not an http or https URL'],
         [[app, '--match', 'regex', '--only', '['], 'bad pattern `[`'],
         [[app, '--port', '3000'], "Unknown option '--port'; `kperf-wasm --help`"],

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use kperf_rewriter::{
-    Allocations, AllocatorOptions, Clock, Filter, Imported, Inline, Leaf, Pattern, Recording,
+    Allocations, AllocatorOptions, Clock, Filter, Host, Imported, Inline, Leaf, Pattern, Recording,
 };
 use serde::Deserialize;
 
@@ -32,6 +32,10 @@ pub struct Options {
     pub allocations: Option<u64>,
     /// Allocator functions with other names, each as `malloc=my_alloc`.
     pub allocator: Vec<String>,
+    /// Globs of imported modules whose functions never call back into the guest.
+    pub no_callbacks: Vec<String>,
+    /// Whether the host's functions reach the guest as imports only.
+    pub closed: bool,
     /// The first function id.
     pub id_base: u32,
     /// The name of a module without one.
@@ -173,8 +177,15 @@ impl Options {
         Ok(Filter { only: parse(&self.only)?, skip: parse(&self.skip)? })
     }
 
-    /// The rewriter's options, with this recording and filter.
-    pub(crate) fn with(&self, recording: Recording, filter: Filter) -> kperf_rewriter::Options {
+    /// What is known of the host.
+    pub(crate) fn host(&self) -> Result<Host, Error> {
+        let harmless = self.no_callbacks.iter().map(|text| Pattern::glob(text));
+        let closed = self.closed || self.no_callbacks.iter().any(|text| text == "*");
+        Ok(Host { harmless: harmless.collect::<Result<_, _>>()?, closed })
+    }
+
+    /// The rewriter's options, with this recording, filter and host.
+    pub(crate) fn with(&self, recording: Recording, filter: Filter, host: Host) -> kperf_rewriter::Options {
         kperf_rewriter::Options {
             recording,
             allocators: self.allocators(),
@@ -182,6 +193,7 @@ impl Options {
             min_instructions: self.min_instructions,
             exports_only: self.exports,
             imports: self.imports,
+            host,
             id_base: self.id_base,
             module_name: self.module_name.clone(),
             description: self.description.clone(),

@@ -50,13 +50,14 @@ pub fn rewrite(wasm: &[u8], options: &Options) -> Result<Outcome, Error> {
 
 fn rewrite_as(wasm: &[u8], options: &Options, recording: Recording) -> Result<Outcome, Error> {
     let mut filter = options.filter()?;
+    let host = options.host()?;
     let chooses_some = !filter.only.is_empty();
     loop {
         // Patterns that match nothing here are meant for other modules.
         if chooses_some && filter.only.is_empty() {
             return Ok(Outcome::Untouched);
         }
-        match kperf_rewriter::rewrite(wasm, &options.with(recording, filter.clone())) {
+        match kperf_rewriter::rewrite(wasm, &options.with(recording, filter.clone(), host.clone())) {
             Ok(Rewritten { symbols, .. }) if symbols.symbols.is_empty() => return Ok(Outcome::Untouched),
             Ok(Rewritten { wasm, symbols, plan, warnings, .. }) => {
                 let summary = Summary {
@@ -113,6 +114,20 @@ mod tests {
         assert_eq!(probed(MODULE, choosing(&["elsewhere"], &[])), None);
         assert_eq!(probed(MODULE, choosing(&[], &["*"])), None);
         assert_eq!(probed("(module)", Options::default()), None);
+    }
+
+    #[test]
+    fn a_host_that_never_calls_back_needs_no_unwind() {
+        let text = r#"(module (import "env" "f" (func $f)) (func (export "g") (call $f)))"#;
+        let unwinds = |no_callbacks: &[&str]| {
+            let no_callbacks = no_callbacks.iter().map(|&text| text.to_owned()).collect();
+            let options = Options { no_callbacks, probe: ProbeChoice::Import, ..Options::default() };
+            match rewrite(&wat::parse_str(text).expect("a module"), &options).expect("it can be rewritten") {
+                Outcome::Probed(wasm, _) => wasm.windows(6).any(|bytes| bytes == b"unwind"),
+                Outcome::Untouched => panic!("it gets probes"),
+            }
+        };
+        assert!(unwinds(&[]) && unwinds(&["other"]) && !unwinds(&["env"]) && !unwinds(&["*"]));
     }
 
     #[test]

@@ -35,8 +35,9 @@ rewrite: --only PATTERN, --skip PATTERN, --match auto|glob|regex|text, --min-ins
 run: --trace FILE (MODULE.kperf), --limit N; -q: no report; --only, --skip, --match, --imports, --probe, --record as in \`rewrite\`,
     --clock auto|precise|ticker[:PERIOD]|instructions
 serve: --proxy http://HOST:PORT instead of FOLDER, --listen 127.0.0.1:8080, --allow-host NAME, --traces FOLDER, --otlp[=ENDPOINT],
-    --no-isolation, --top N, --clock auto|precise|ticker[:PERIOD], --span-min 2ms|off, and as in \`rewrite\` --only, --skip, --match,
-    --min-instructions, --exports, --imports, --record, --probe (auto)
+    --no-isolation, --top N, --clock auto|precise|ticker[:PERIOD], --span-min 2ms|off, --allocations[=BYTES],
+    --allocator malloc=FUNCTION, --no-callbacks MODULE, --closed, and as in \`rewrite\` --only, --skip, --match, --min-instructions,
+    --exports, --imports, --leaf, --record, --probe (auto)
 
 The Rust command of the same name, which is built with cargo, has more flags, and more subcommands: replay, graph, export, send, info.
 `;

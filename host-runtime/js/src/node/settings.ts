@@ -70,7 +70,7 @@ function loadingFromEnvironment(env: NodeJS.ProcessEnv): LoadingSettings | undef
         imports: isTrue(env['KPERF_IMPORTS']),
         leaf: oneOf(env, 'KPERF_LEAF', ['time', 'count']),
         clock: counts ? 'instructions' : 'host',
-        ...allocationsFromEnvironment(env, isProfile),
+        ...allocationsOf({ sample: env['KPERF_ALLOCATIONS'], allocator: env['KPERF_ALLOCATOR'], isProfile }),
         probe,
         description: described(env),
     };
@@ -78,19 +78,27 @@ function loadingFromEnvironment(env: NodeJS.ProcessEnv): LoadingSettings | undef
     return { options, cache: ['0', 'off'].includes(folder ?? '') ? undefined : (folder ?? cacheFolder(env)) };
 }
 
-/** `KPERF_ALLOCATIONS` is `all`, or the number of bytes per sample; `KPERF_ALLOCATOR` names functions. */
-function allocationsFromEnvironment(env: NodeJS.ProcessEnv, isProfile: boolean): Pick<RewriteOptions, 'allocations' | 'allocator'> {
-    const sample = env['KPERF_ALLOCATIONS'];
-    const allocator = env['KPERF_ALLOCATOR'];
-    if (!sample && allocator) throw new TypeError('KPERF_ALLOCATOR names allocator functions: set KPERF_ALLOCATIONS, too');
+/** Which allocations are recorded: `all`, or the number of bytes per sample, and the names of allocator functions. */
+export interface AllocationSettings {
+    sample: string | undefined;
+    allocator: string | undefined;
+    isProfile: boolean;
+}
+
+/** The names of these settings, in errors. */
+const ALLOCATIONS = { sample: 'KPERF_ALLOCATIONS', allocator: 'KPERF_ALLOCATOR', profile: 'KPERF_RECORD=profile' };
+
+/** These settings as the rewriter's options. */
+export function allocationsOf({ sample, allocator, isProfile }: AllocationSettings, names = ALLOCATIONS): Pick<RewriteOptions, 'allocations' | 'allocator'> {
+    if (!sample && allocator) throw new TypeError(`${names.allocator} names allocator functions: set ${names.sample}, too`);
     if (!sample) return {};
-    if (isProfile) throw new TypeError('KPERF_ALLOCATIONS is for traces only: unset KPERF_RECORD');
+    if (isProfile) throw new TypeError(`${names.sample} is for traces only: remove ${names.profile}`);
     // 1 means yes, as in other settings; one sample per byte would be all, too.
     const isAll = sample === 'all' || sample === '1';
-    if (!isAll && !/^[1-9]\d{0,11}$/.test(sample)) throw new TypeError(`KPERF_ALLOCATIONS is \`${sample}\`: use all, or a number of bytes`);
+    if (!isAll && !/^[1-9]\d{0,11}$/.test(sample)) throw new TypeError(`${names.sample} is \`${sample}\`: use all, or a number of bytes`);
     const named = allocator ? allocator.split(/,(?=[a-z_]+=)/) : [];
     const bad = named.find((text) => !/^[^=]+=./s.test(text));
-    if (bad !== undefined) throw new TypeError(`KPERF_ALLOCATOR has \`${bad}\`, which is not \`malloc=FUNCTION\``);
+    if (bad !== undefined) throw new TypeError(`${names.allocator} has \`${bad}\`, which is not \`malloc=FUNCTION\``);
     return { allocations: isAll ? 0 : Number(sample), allocator: named };
 }
 

@@ -23,6 +23,10 @@ export interface RewriteOptions {
     allocations?: number | undefined;
     /** Allocator functions with other names, each as `malloc=my_alloc`. */
     allocator?: string[] | undefined;
+    /** Globs of imported modules whose functions never call back into the guest. */
+    no_callbacks?: string[];
+    /** Whether the host's functions reach the guest as imports only. */
+    closed?: boolean;
     /** The first function id. */
     id_base?: number;
     /** The name of a module without one. */

@@ -10,13 +10,24 @@ import { otlpFromEnvironment, tracesUrl, type OtlpOptions } from '../../common/o
 import { reasonOf } from '../../common/warn.js';
 import { rewrite, type RewriteOptions } from '../../common/hook/rewriter.js';
 import { parseSampling } from '../../common/profile/sampling.js';
-import { number, oneOf, PROBED, probed, printStatus, Usage } from '../cli-args.js';
+import { number, oneOf, PROBED, probed, printStatus, Usage, type Values } from '../cli-args.js';
 import { rewriterModule } from '../loading.js';
+import { allocationsOf } from '../settings.js';
 import { isLoopback } from './hosts.js';
 import { Modules } from './modules.js';
 import { pageServer } from './server.js';
 import { Site } from './site.js';
 import { Traces } from './traces.js';
+
+/** The flags of how modules are rewritten. */
+const REWRITTEN = {
+    ...PROBED,
+    leaf: { type: 'string', default: 'time' },
+    allocations: { type: 'string' },
+    allocator: { type: 'string', multiple: true, default: [] as string[] },
+    'no-callbacks': { type: 'string', multiple: true, default: [] as string[] },
+    closed: { type: 'boolean', default: false },
+} as const satisfies ParseArgsConfig['options'];
 
 const SERVE = {
     proxy: { type: 'string' },
@@ -27,7 +38,7 @@ const SERVE = {
     clock: { type: 'string', default: 'auto' },
     'no-isolation': { type: 'boolean', default: false },
     top: { type: 'string', default: '20' },
-    ...PROBED,
+    ...REWRITTEN,
     probe: { type: 'string', default: 'auto' },
     record: { type: 'string', default: 'trace' },
     'span-min': { type: 'string' },
@@ -35,8 +46,9 @@ const SERVE = {
 
 /** Serves until Ctrl-C. */
 export async function serve(args: string[]): Promise<void> {
-    // `--otlp` alone means the endpoint of the environment.
-    const { values, positionals } = parseArgs({ args: args.map((arg) => (arg === '--otlp' ? '--otlp=' : arg)), options: SERVE, allowPositionals: true });
+    // `--otlp` alone means the endpoint of the environment, `--allocations` alone all of them.
+    const whole = args.map((arg) => ({ '--otlp': '--otlp=', '--allocations': '--allocations=all' })[arg] ?? arg);
+    const { values, positionals } = parseArgs({ args: whole, options: SERVE, allowPositionals: true });
     const { proxy, clock } = values;
     if (positionals.length + (proxy === undefined ? 0 : 1) !== 1) {
         const hint = args.includes('--otlp') && positionals.length > 0 ? '; an endpoint stands behind `=`: --otlp=http://localhost:4318' : '';
@@ -52,10 +64,11 @@ export async function serve(args: string[]): Promise<void> {
     if (isProfile && probe === 'import') throw new Usage('a profile has its recorder inside the module; leave --probe import out');
     const options: RewriteOptions = {
         ...probed(values),
+        ...rewritten(values, isProfile, probe),
         probe: isProfile ? (least === 'off' ? 'profile-without-spans' : 'profile') : probe,
         description: described(values),
     };
-    checkPatterns(options);
+    check(options);
     const site = proxy === undefined ? Site.folder(positionals[0]!) : Site.proxy(proxy);
     const name = proxy === undefined ? basename(resolve(positionals[0]!)) || 'page' : 'page';
     const traces = new Traces({ folder: values.traces, name, otlp: otlp(values.otlp), top });
@@ -63,7 +76,8 @@ export async function serve(args: string[]): Promise<void> {
     const local = isLoopback(address.host);
     // A recorder inside costs less only with a ticker, which needs an isolated page.
     const inline = isolate && (clock === 'auto' || clock.startsWith('ticker'));
-    const server = pageServer({ site, modules: new Modules({ options, inline }), traces, attributes, isolate, local, names: values['allow-host'] });
+    const modules = new Modules({ options, inline });
+    const server = pageServer({ site, modules, traces, attributes, isolate, local, names: values['allow-host'] });
     // Whoever read what is printed may have gone.
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
     await listen(server.listen(address), values.listen);
@@ -81,6 +95,7 @@ export async function serve(args: string[]): Promise<void> {
     server.close();
     server.closeAllConnections();
     await traces.stop();
+    for (const name of modules.missing) printStatus(`warning: --allocator ${name}: no module of the pages has this function`);
     // A module may still be on its way through a thread.
     process.exit();
 }
@@ -90,6 +105,27 @@ async function listen(server: { once: unknown } & NodeJS.EventEmitter, address: 
         await once(server, 'listening');
     } catch (error) {
         throw new Error(`failed to listen at ${address}: ${reasonOf(error)}`);
+    }
+}
+
+const ALLOCATIONS = { sample: '--allocations', allocator: '--allocator', profile: '--record profile' };
+
+function rewritten(values: Values<typeof REWRITTEN>, isProfile: boolean, probe: string): RewriteOptions {
+    const leaf = oneOf('--leaf', values.leaf, 'time', 'count');
+    if (leaf === 'count' && (isProfile || probe === 'import')) {
+        throw new Usage(`--leaf count is for traces with the recorder inside: remove ${isProfile ? '--record profile' : '--probe import'}`);
+    }
+    const { allocations: sample, allocator, closed } = values;
+    const harmless = values['no-callbacks'];
+    try {
+        return {
+            leaf,
+            ...allocationsOf({ sample, allocator: allocator.join(','), isProfile }, ALLOCATIONS),
+            ...(harmless.length > 0 && { no_callbacks: harmless }),
+            ...(closed && { closed }),
+        };
+    } catch (error) {
+        throw new Usage(reasonOf(error));
     }
 }
 
@@ -113,7 +149,7 @@ function checkClock(clock: string): void {
 
 /** What is typed of how modules get probes. */
 function described(values: Record<string, unknown>): string {
-    const names = [...Object.keys(PROBED), 'probe', 'record', 'span-min'];
+    const names = [...Object.keys(REWRITTEN), 'probe', 'record', 'span-min'];
     const flag = (name: string): string[] => {
         const value = values[name];
         if (value === true) return [`--${name}`];
@@ -126,11 +162,12 @@ function described(values: Record<string, unknown>): string {
 /** A module with one function that does nothing. */
 const SMALLEST = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 4, 1, 2, 0, 11);
 
-/** Bad patterns are said now, and not of each module. */
-function checkPatterns(options: RewriteOptions): void {
-    if (options.only?.length === 0 && options.skip?.length === 0) return;
+/** Reports bad patterns and roles of allocators now, rather than for each module. */
+function check(options: RewriteOptions): void {
+    const { only, skip, no_callbacks, allocator } = options;
+    if ([only, skip, no_callbacks, allocator].every((texts) => !texts?.length)) return;
     const { refusal } = rewrite(rewriterModule(), SMALLEST, options);
-    if (refusal?.startsWith('bad pattern')) throw new Usage(refusal);
+    if (/^(bad pattern|the allocator)/.test(refusal ?? '')) throw new Usage(refusal);
 }
 
 /** Whether it is a profile, and from which length on it tells calls one by one. */

@@ -1,7 +1,10 @@
 /** Adds probes to the modules that pages hand over, once for each module. */
 
 import { createHash } from 'node:crypto';
+import { SYMBOLS_SECTION } from '../../common/constants.js';
+import { headersOf } from '../../common/hook/module-headers.js';
 import type { RewriteOptions, Rewritten } from '../../common/hook/rewriter.js';
+import { missingAllocators } from '../../common/trace/symbols.js';
 import { printStatus } from '../cli-args.js';
 import { rewriteInThread } from '../loading.js';
 
@@ -35,11 +38,17 @@ export class Modules {
     readonly #settings: ModuleSettings;
     /** By a hash; the last that was asked for is the last. */
     readonly #known = new Map<string, { answer: Promise<Rewritten>; bytes: number }>();
+    #missing: string[] | undefined;
     #running = 0;
     readonly #waiting: (() => void)[] = [];
 
     constructor(settings: ModuleSettings) {
         this.#settings = settings;
+    }
+
+    /** Named allocator functions that no module has; none before the first module. */
+    get missing(): string[] {
+        return this.#missing ?? [];
     }
 
     /** The module with probes, as `rewriting` has it. */
@@ -80,8 +89,15 @@ export class Modules {
             const sizes = `${wasm.length} -> ${rewritten.wasm!.length} bytes`;
             printStatus(`${name}: ${probed} of ${functions} functions probed${inline ? ' (inline)' : ''}, ${sizes}, ${Math.round(performance.now() - begun)}ms`);
             for (const warning of warnings) printStatus(`warning: ${warning}`);
+            this.#note(rewritten.wasm!);
         }
         return rewritten;
+    }
+
+    #note(wasm: Uint8Array): void {
+        const table = headersOf(wasm)?.custom.find(({ name }) => name === SYMBOLS_SECTION);
+        const missing = table && missingAllocators(wasm.subarray(table.start, table.end));
+        if (missing) this.#missing = (this.#missing ?? missing).filter((name) => missing.includes(name));
     }
 
     async #inTurn<T>(work: () => Promise<T>): Promise<T> {
