@@ -2,6 +2,7 @@
 
 import { PART } from '../common/serving.js';
 import type { Sink } from '../common/trace/trace.js';
+import { hold } from './hold.js';
 
 /**
  * The default of how long chunks wait for others to be posted with, in milliseconds. It is short, because what waits when a page is
@@ -177,9 +178,4 @@ export class PostSink implements Sink {
             await new Promise((resolve) => setTimeout(resolve, PAUSE * 2 ** (tries - 1)));
         }
     }
-}
-
-/** Keeps the thread for so many milliseconds. Browsers allow a page that is closed half a second. */
-function hold(milliseconds: number): void {
-    for (const end = performance.now() + milliseconds; performance.now() < end; );
 }

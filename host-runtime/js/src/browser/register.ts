@@ -20,10 +20,11 @@ import { OtlpSink } from '../common/otlp/sink.js';
 import type { Sink } from '../common/trace/trace.js';
 import { coreModule } from './core.js';
 import { reachFrames } from './frames.js';
+import { hold } from './hold.js';
 import { loadingOf } from './loading.js';
 import { createRecorder, PostSink, type PageRecorder } from './index.js';
 import { warn } from './warn.js';
-import { enterWorker, reachWorkers, reachWorklets } from './workers.js';
+import { enterWorker, hasWorkers, reachWorkers, reachWorklets } from './workers.js';
 
 /** The settings of a page. */
 export interface PageConfig {
@@ -62,6 +63,8 @@ export interface PageConfig {
     workers?: boolean;
     /** True in workers that are not recorded: they may be handed modules with probes, and these must run. */
     idle?: boolean;
+    /** The name of the channel on which a page that is closed says so to its workers. It is set in workers. */
+    closing?: string;
     /** The address of `kperf.js`, for workers, if this isn't that script. It is set in workers that get the script. */
     script?: string;
     /** Where `worklet.js` is, if not beside `kperf.js`. */
@@ -85,6 +88,7 @@ const config: PageConfig = { ...dataset(), ...globalThis.kperfConfig };
 const REQUEST_BYTES = 48_000;
 const DELAY = 1000;
 const isWorker = 'WorkerGlobalScope' in globalThis;
+const closing = config.closing ?? `kperf ${Math.random()}`;
 /** A worker's memory ends with it, so only a trace that is sent leaves a worker. */
 const isSent = config.post !== undefined || config.otlp !== undefined;
 let recorder: PageRecorder | undefined;
@@ -107,9 +111,14 @@ if (config.enabled !== false && !Object.hasOwn(globalThis, 'kperf')) {
     if (typeof HTMLIFrameElement === 'function') reachFrames(isSent && config.script === undefined ? ownTag?.outerHTML : undefined, (realm) => hook(hooks, realm));
     if (script && typeof Worklet === 'function') reachWorklets(config.worklet ?? new URL('worklet.js', script));
     if (isWorker && !config.idle) beforeClose();
+    if (isWorker && isSent && config.closing !== undefined) new BroadcastChannel(config.closing).onmessage = leave;
     globalThis.addEventListener?.('pagehide', (event) => {
-        if (event.persisted) recorder?.flush();
-        else leave();
+        if (event.persisted) return recorder?.flush();
+        if (!hasWorkers()) return leave();
+        const begun = performance.now();
+        new BroadcastChannel(closing).postMessage('');
+        leave();
+        hold(begun + HOLD - performance.now());
     });
     // A hidden page may be closed without another event.
     globalThis.document?.addEventListener('visibilitychange', () => {
@@ -117,13 +126,16 @@ if (config.enabled !== false && !Object.hasOwn(globalThis, 'kperf')) {
     });
 }
 
+/** How long a page that is closed stays for its workers, in milliseconds. */
+const HOLD = 300;
+
 /** The settings for a worker, with absolute addresses. */
 function settingsOfWorkers(script: string): PageConfig {
     const base = globalThis.document?.baseURI;
     const [post, server] = [config.post, config.server].map((url) => url && new URL(url, base).href);
     const core = config.core === undefined ? new URL('core.wasm', script) : new URL(config.core, base);
     const rewriter = config.rewriter === undefined ? new URL('rewriter.wasm', script) : new URL(config.rewriter, base);
-    return { ...config, ...(post && { post }), ...(server && { server }), core: core.href, rewriter: rewriter.href, idle: !isSent };
+    return { ...config, ...(post && { post }), ...(server && { server }), core: core.href, rewriter: rewriter.href, closing, idle: !isSent };
 }
 
 function begin(module?: WebAssembly.Module): PageRecorder {

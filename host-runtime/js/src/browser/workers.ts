@@ -24,9 +24,17 @@ export function reachWorkers(script: string, config: WorkerConfig): void {
         construct(target, [url, options]: ConstructorParameters<typeof Worker>, newTarget) {
             const address = isOurs(options) ? undefined : reachable(url, base, config);
             const entry = address && begin(script, config, address, options?.type === 'module');
+            started ||= entry !== undefined;
             return Reflect.construct(target, [entry ?? url, options], newTarget) as object;
         },
     });
+}
+
+let started = false;
+
+/** Whether any worker has the recorder. */
+export function hasWorkers(): boolean {
+    return started;
 }
 
 /** What stands before the settings, in the address from which `kperf-wasm serve` starts a worker. */
