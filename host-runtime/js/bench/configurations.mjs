@@ -1,6 +1,6 @@
-// The configurations that are measured, for node and for pages. `start` runs a module, and answers how many milliseconds it took.
+// The measured configurations, for node and pages. `start` runs a module and returns its milliseconds.
 
-/** What is run in turn: a name, and a promise of milliseconds until the guest returned and until the trace was complete. */
+/** Runs by name: promises of milliseconds until the guest returned, and until the trace was complete. */
 export function configurations({ plain, probed, inlined, profile, counting, start, record }) {
     const empty = { enter: (_id) => 1, leave: (_token) => {}, unwind: (_token) => {}, depth: () => 0, close: (_reason, _depth) => {} };
     const guest = (module, kperf) => async () => ({ guest: start(module, (imports) => ({ ...imports, ...(kperf && { kperf }) })) });
@@ -55,7 +55,7 @@ export function configurations({ plain, probed, inlined, profile, counting, star
     };
 }
 
-/** Measures: nanoseconds a call. */
+/** Measures nanoseconds per call. */
 export async function measure({ calls, runs }, rounds) {
     const count = calls();
     const times = Object.fromEntries(Object.keys(runs).map((name) => [name, []]));
@@ -63,7 +63,7 @@ export async function measure({ calls, runs }, rounds) {
     for (let round = 0; round < rounds; round++) {
         for (const [name, run] of Object.entries(runs)) {
             times[name].push(await run(count));
-            // The threads of this run end, and give their memory back.
+            // Until the threads of this run have ended and freed their memory.
             await new Promise((resolve) => setTimeout(resolve, 50));
         }
         clocks.push(twoReadings());
@@ -79,7 +79,7 @@ export async function measure({ calls, runs }, rounds) {
 function twoReadings() {
     const READINGS = 200_000;
     let sum = 0;
-    // The global is a getter, which costs as much as the reading: a floor is without it.
+    // The floor excludes the global's getter, which costs as much as the reading.
     const { performance } = globalThis;
     const begin = performance.now();
     for (let n = 0; n < READINGS; n++) sum += performance.now();

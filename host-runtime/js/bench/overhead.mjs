@@ -1,13 +1,13 @@
-// What recording costs a guest, beside what it would cost at least: `npm run bench` (node), `npm run bench -- chromium`.
+// The cost of recording per call, compared with lower bounds: `npm run bench` (node), `npm run bench -- chromium`.
 //
-// The workload is the Game of Life of examples/, 2.0 M calls. All configurations run in turn, so that a machine whose speed
-// changes changes it for all, and each asserts how many events it recorded. Floors:
+// The workload is the Game of Life of examples/, 2.0 M calls. Configurations run in turn, so that a machine's changing speed affects
+// all, and each checks its number of events. Lower bounds:
 //
 //   F_noop   the probes call JavaScript functions that do nothing
 //   F_clock  two readings of performance.now(), in a loop of their own
 //
-// Goals (per call, until the guest returns): precise at most 1.2 x (F_noop + F_clock), ticker at most F_noop; inside of the
-// module with a ticker 2 ns in node, switched off 1; a profile 1.2 ns, without numbers of calls (--span-min off) 0.8.
+// Goals (per call, until the guest returns): precise at most 1.2 x (F_noop + F_clock), ticker at most F_noop; inlined with a ticker
+// 2 ns in node, switched off 1; a profile 1.2 ns, without serial numbers of calls (--span-min off) 0.8.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,7 +34,7 @@ async function inNode() {
     const { createRecorder } = await import('kperf-wasm');
     const { openSync } = await import('node:fs');
     const { configurations, measure } = await import('./configurations.mjs');
-    // On a machine that is busy otherwise: the guest's thread's own processor time. It doesn't count where that waits.
+    // For a busy machine: the processor time of the guest's thread, which excludes its waits.
     const isCpu = process.env.KPERF_TIME === 'cpu';
     const milliseconds = () => {
         if (!isCpu) return performance.now();

@@ -1,4 +1,4 @@
-// Makes dist/: what the package has.
+// Builds dist/.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ function run(...command) {
     if (status !== 0) process.exit(status ?? 1);
 }
 
-/** A script in one piece. */
+/** Bundles a script. */
 async function bundle(entry, options) {
     const settings = { bundle: true, format: 'iife', target: 'es2022', legalComments: 'none', write: false, logOverride: { 'empty-import-meta': 'silent' } };
     const { outputFiles } = await build({ entryPoints: [entry], ...settings, ...options });
@@ -21,13 +21,13 @@ async function bundle(entry, options) {
 
 rmSync('dist', { recursive: true, force: true });
 writeFileSync('src/common/wasm-source.ts', text);
-// A worker that a page starts has to come from the page itself: it is a text in one of our modules.
+// A page's workers start from a blob, so their scripts are texts in our modules.
 for (const name of ['ticker', 'sampler', 'rewriter']) {
     const text = await bundle(`src/browser/${name}-thread.ts`, { minify: true });
-    const doc = `/** The text of ${name}-thread.ts in one piece, made by scripts/build.mjs. */`;
+    const doc = `/** The bundled text of ${name}-thread.ts, made by scripts/build.mjs. */`;
     writeFileSync(`src/browser/${name}-source.ts`, `${doc}\nexport const ${name.toUpperCase()}_SOURCE: string = ${JSON.stringify(text)};\n`);
 }
-// To hash it takes as long as to compile a small module, in each process that has its modules in the cache.
+// Hashing it in each process would take as long as compiling a small module.
 const version = createHash('sha256').update(readFileSync('rewriter/rewriter.wasm')).digest('hex');
 writeFileSync('src/common/hook/version-source.ts', `/** The SHA-256 of rewriter.wasm, made by scripts/build.mjs. */\nexport const REWRITER_VERSION = '${version}';\n`);
 run('node_modules/typescript/bin/tsc');
@@ -35,7 +35,7 @@ for (const name of ['core', 'rewriter', 'reports']) copyFileSync(`${name}/${name
 for (const [name, entry] of Object.entries({ kperf: 'register', worklet: 'worklet' })) {
     writeFileSync(`dist/${name}.js`, await bundle(`dist/browser/${entry}.js`, { minify: true }));
 }
-// The package has no dependencies: what `serve` takes from others is in one file, with the licences of all of them.
+// The package has no dependencies: one file has the modules that `serve` needs, another their licences.
 const contents = "module.exports = { send: require('send'), lookup: require('mime-types').lookup };";
 const { outputFiles, metafile } = await build({
     stdin: { contents, resolveDir: '.' }, bundle: true, format: 'cjs', platform: 'node', target: 'node20', legalComments: 'none', minify: true, write: false, metafile: true,

@@ -1,5 +1,4 @@
-;; Puts marks where the words of a block were, all ones. JavaScript fills shared memory a few bytes at a time, in three to five times
-;; the time.
+;; Fills a block with end marks, all ones. JavaScript fills shared memory a few bytes at a time, three to five times as slowly.
 (module $kperf_clear
   (import "js" "memory" (memory 1 65536 shared))
   (func (export "clear") (param $from i32) (param $to i32)

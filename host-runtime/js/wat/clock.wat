@@ -1,10 +1,9 @@
-;; The host's clock as the recorder wants it: ticks of a nanosecond, in 64 bits. JavaScript gives milliseconds as a double,
-;; and leaves them in a memory: to answer with an i64 it would have to make a BigInt for every event, with an f64 a number
-;; on its heap. Where probes call for the time though nothing is recorded, the last reading does.
+;; The host's clock in ticks of a nanosecond, as an i64. JavaScript writes milliseconds as an f64 to memory: returning an i64 would
+;; make a BigInt for every event, an f64 a number on the heap. While recording is off, the last reading is returned.
 (module $kperf_clock
   (import "js" "memory" (memory 1 1))
   (import "js" "read" (func $read))
-  ;; What to add to a reading, so that all threads count from one moment: each has a `performance` of its own.
+  ;; Milliseconds to add, so that all threads count from one moment: each has its own `performance`.
   (import "js" "offset" (global $offset f64))
   (func (export "now") (result i64)
     (if (i32.eqz (i32.load (i32.const 8))) (then (call $read)))

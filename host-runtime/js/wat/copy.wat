@@ -1,4 +1,4 @@
-;; Copies a block to the queue. JavaScript copies shared memory a word at a time, in twice the time.
+;; Copies a block to the queue. JavaScript copies shared memory a word at a time, half as fast.
 (module $kperf_copy
   (import "js" "from" (memory $from 1 65536 shared))
   (import "js" "to" (memory $to 1 65536 shared))

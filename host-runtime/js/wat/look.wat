@@ -1,17 +1,16 @@
-;; What a sampler looks with: finds out which calls of an instance are open that makes a profile (guest-shim/profile.wat).
-;; host-runtime/wasmtime/src/profile/shadow.rs says how that can be right, and does the same. The loads are atomic ones, so that no
-;; compiler takes the second of a slot for the first.
+;; Reads the open calls of a profiled instance from its shadow stack (guest-shim/profile.wat). host-runtime/wasmtime/src/profile/shadow.rs
+;; does the same, and explains why this is correct. Loads are atomic, so that no compiler merges two loads of a slot.
 ;;
-;; The path goes to the one half of our own memory, beside that of the last look that was whole in the other.
+;; The path goes to one half of our own memory. The other half has the last complete path.
 (module $kperf_look
   (import "js" "memory" (memory $guest 17 65536 shared))
   (memory $own (export "memory") 32 32)
-  ;; Where the path is, the outermost call first; how many calls it has, and how many of these are the last path's.
+  ;; The path's address, the outermost call first; its number of calls; and how many of these are the last path's.
   (global $path (export "path") (mut i32) (i32.const 0))
   (global $depth (export "depth") (mut i32) (i32.const 0))
   (global $same (export "same") (mut i32) (i32.const 0))
 
-  ;; Looks; answers whether it found out. The stack may change as often as it is looked at.
+  ;; Reads the path. Returns 0 if the stack changed at each try.
   (func (export "look") (result i32)
     (local $tries i32) (local $next i32) (local $depth i32) (local $found i32) (local $same i32) (local $pause i32)
     (local.set $next (i32.xor (global.get $path) (i32.const 0x100000)))
@@ -41,7 +40,7 @@
     (global.set $same (local.get $same))
     (i32.const 1))
 
-  ;; How many calls seem to be open.
+  ;; The number of calls that seem to be open.
   (func $find (result i32)
     (local $at i32)
     (local.set $at (i32.const 64))
@@ -53,22 +52,22 @@
         (br $next)))
     (i32.shr_u (i32.sub (local.get $at) (i32.const 64)) (i32.const 3)))
 
-  ;; How many calls are open, or -1 if that changed or isn't near $depth. They go to $to.
+  ;; Reads the open calls to $to. Returns their number, or -1 if the stack changed or the number isn't near $depth.
   (func $look_near (param $depth i32) (param $to i32) (result i32)
     (local $first i32) (local $end i32) (local $seen i32)
-    ;; The middle of the two lines is as near as can be. There are 0x3fff lines.
+    ;; Two lines around $depth, of 0x3fff.
     (local.set $depth (i32.shr_u (i32.add (local.get $depth) (i32.const 4)) (i32.const 3)))
     (if (local.get $depth) (then (local.set $depth (i32.sub (local.get $depth) (i32.const 1)))))
     (if (i32.gt_u (local.get $depth) (i32.const 0x3ffd)) (then (local.set $depth (i32.const 0x3ffd))))
     (local.set $first (i32.add (i32.shl (local.get $depth) (i32.const 6)) (i32.const 64)))
     (local.set $end (i32.add (local.get $first) (i32.const 128)))
     (local.set $seen (i32.add (local.get $to) (i32.shl (local.get $depth) (i32.const 6))))
-    ;; Calls that are unwound go from below: the others lie above a hole then.
+    ;; Unwinding frees the outermost slots first, so deeper calls are after a free slot.
     (if (i32.eqz (call $read (i32.const 64) (local.get $first) (local.get $to))) (then (return (i32.const -1))))
     (drop (call $read (local.get $first) (local.get $end) (local.get $seen)))
     (if (i32.eqz (call $is_still (local.get $first) (local.get $end) (local.get $seen))) (then (return (i32.const -1))))
     (if (i32.eqz (call $is_still (i32.const 64) (local.get $first) (local.get $to))) (then (return (i32.const -1))))
-    ;; The innermost call is in these lines, or there is none.
+    ;; The innermost call must be in these lines, unless there is none.
     (if (i32.and (i32.ne (local.get $depth) (i32.const 0)) (i32.eqz (i32.load $own (local.get $seen))))
       (then (return (i32.const -1))))
     (local.set $end (i32.add (local.get $seen) (i32.const 128)))
@@ -78,7 +77,7 @@
       (br_if $next (i32.lt_u (local.tee $seen (i32.add (local.get $seen) (i32.const 8))) (local.get $end))))
     (i32.const -1))
 
-  ;; Copies slots. Answers whether none of them is free.
+  ;; Copies slots. Returns whether none is free.
   (func $read (param $at i32) (param $end i32) (param $to i32) (result i32)
     (local $slot i64) (local $full i32)
     (local.set $full (i32.const 1))
@@ -92,7 +91,7 @@
         (br $next)))
     (local.get $full))
 
-  ;; Whether slots are what they were.
+  ;; Whether slots are unchanged.
   (func $is_still (param $at i32) (param $end i32) (param $as i32) (result i32)
     (block $done
       (loop $next

@@ -1,66 +1,65 @@
-;; The ticker: runs in a worker and renews the time that recorders load.
+;; The ticker: renews the time that recorders load, in a thread of its own.
 ;;
 ;; bytes 0..8      u64   the time, in ticks of a nanosecond; 0: recorders ask the host
-;; bytes 64..68    u32   what is asked of it: 0 to go on, anything else to come back
-;; bytes 68..72    u32   1 as long as it runs
-;; bytes 72..76    u32   stalls, all of them; those that have a place below are the first 1000
-;; bytes 80..88    u64   their lengths together, in nanoseconds
-;; bytes 88..96    u64   the longest
+;; bytes 64..68    u32   a request: 0 to go on, anything else to return
+;; bytes 68..72    u32   1 while it runs
+;; bytes 72..76    u32   the number of stalls; the first 1000 are listed below
+;; bytes 80..88    u64   the sum of their lengths, in nanoseconds
+;; bytes 88..96    u64   the longest, in nanoseconds
 ;; bytes 96..104   f64   the last reading of the clock, in milliseconds
-;; bytes 104..108  u32   how often lanes were told of (src/common/clock/ticker.ts)
+;; bytes 104..108  u32   the number of changes of lanes (src/common/clock/ticker.ts)
 ;;
-;; What guests' threads write (src/common/clock/ticker-watch.ts), times in ticks:
+;; Guests' threads write (src/common/clock/ticker-watch.ts), times in ticks:
 ;;
-;; bytes 112..120  f64   when one of them last found the time too old, and put 0 in its place
-;; bytes 120..128  f64   what was before this doesn't count
-;; bytes 128..132  u32   how many lanes have a guest that runs
+;; bytes 112..120  f64   when one last found the time too old, and replaced it by 0
+;; bytes 120..128  f64   from when on ticks and stalls count
+;; bytes 128..132  u32   the number of lanes whose guest runs
 ;; bytes 136..144  f64   since when there is one
-;; bytes 144..152  f64   how long there was one before that, in nanoseconds
-;; bytes 152..160  f64   how long at the moment of bytes 112..120
-;; bytes 160..168  f64   how long at the moment of bytes 120..128
+;; bytes 144..152  f64   for how long there was one before that, in nanoseconds
+;; bytes 152..160  f64   the same at the moment of bytes 112..120
+;; bytes 160..168  f64   the same at the moment of bytes 120..128
 ;;
-;; What it writes for them:
+;; The ticker writes:
 ;;
 ;; bytes 192..200  f64   the last tick
-;; bytes 200..208  f64   ticks in whose gaps a guest ran
-;; bytes 208..216  f64   how long a guest ran in them, in nanoseconds, all gaps together
-;; bytes 216..224  f64   the squares of these together, as far as guests had no better time
-;; bytes 224..232  f64   from when on these and the stalls count: bytes 120..128, as it has seen them
-;; bytes 232..240  f64   how long guests had run at the last tick
+;; bytes 200..208  f64   the number of ticks after gaps in which a guest ran
+;; bytes 208..216  f64   for how long guests ran in these gaps, in nanoseconds
+;; bytes 216..224  f64   the sum of the squares of these, without parts for which guests read the clock
+;; bytes 224..232  f64   the value of bytes 120..128 that it has taken
+;; bytes 232..240  f64   for how long guests had run at the last tick
 ;; bytes 240..244  u32   1 while it naps
-;; bytes 244..248  u32   1 while it sleeps because no guest runs: whose guest begins puts 0 there, and wakes it
-;; bytes 248..256  i64   how long it naps, in nanoseconds, if it is put aside
-;; bytes 256..264  i64   until when it naps; always, if a period is so long that it sleeps between its ticks (src/common/clock/ticker.ts)
-;; bytes 264..272  i64   when it last saw that a guest had run, in ticks
-;; bytes 272..280  f64   how long guests had run by then: bytes 144..152
+;; bytes 244..248  u32   1 while it sleeps because no guest runs: a thread whose guest begins stores 0 and wakes it
+;; bytes 248..256  i64   how long it naps after a preemption, in nanoseconds
+;; bytes 256..264  i64   until when it naps; forever with a long period (src/common/clock/ticker.ts)
+;; bytes 264..272  i64   when it last noticed that a guest had run, in ticks
+;; bytes 272..280  f64   the value of bytes 144..152 by then
 ;; bytes 1024..    stalls: start u64, length u64
 ;;
-;; Where the clock takes coarse steps (5 us in a page), the time between two steps is guessed: the turns of the loop are
-;; counted, and all turns so far say how long one takes. A guess never reaches the next step.
+;; Between two steps of a coarse clock (5 us in a page) the time is estimated by the turns of the loop, whose mean length is measured.
+;; An estimate never reaches the next step.
 ;;
-;; A thread that spins is put aside as soon as others want its processor, for milliseconds; one that wakes up is let in. So when it
-;; finds that it was put aside, it naps between ticks for a while. It spins again when that is over, and naps for longer if it is
-;; put aside soon.
+;; The system preempts a spinning thread for milliseconds when others want its processor, but runs one that wakes up. So after a preemption
+;; the ticker naps between ticks for a while. Then it spins again, and naps for longer if it is soon preempted again.
 (module $kperf_ticker
   (import "js" "memory" (memory 1 1 shared))
-  ;; Leaves a reading in the memory: to answer with it JavaScript would make an object each time, and clear them away.
+  ;; Writes a reading to the memory: returning it would make an object each time.
   (import "js" "read" (func $read))
   (import "js" "offset" (global $offset f64))
-  ;; How long a nap lasts, in nanoseconds; a longer gap than the other between two naps' ticks is a stall.
+  ;; The length of a nap, and the longest gap between two naps' ticks that isn't a stall, in nanoseconds.
   (import "js" "nap" (global $nap_nanos i64))
   (import "js" "napLimit" (global $nap_limit i64))
-  ;; The cells of lanes whose recorder can't load from this memory.
+  ;; The chain of cells.
   (import "next" "put" (func $put (param i64)))
 
-  ;; A longer gap says that processors are scarce.
+  ;; A longer gap shows that processors are scarce.
   (global $late i64 (i64.const 1_000_000))
-  ;; For how long it naps at first, and at most. Put aside within this while after that, it naps twice as long.
-  (global $least_naps i64 (i64.const 20_000_000))
-  (global $most_naps i64 (i64.const 1_000_000_000))
+  ;; The first and the longest time of napping. It doubles after a preemption within $soon.
+  (global $min_naps i64 (i64.const 20_000_000))
+  (global $max_naps i64 (i64.const 1_000_000_000))
   (global $soon i64 (i64.const 100_000_000))
   ;; So many ticks are few.
   (global $few f64 (f64.const 20))
-  ;; It sleeps when no guest has run for so long, and looks again after a second.
+  ;; It sleeps after this time without a guest, and looks again after a second.
   (global $patience i64 (i64.const 100_000_000))
   (global $longest_sleep i64 (i64.const 1_000_000_000))
 
@@ -73,7 +72,7 @@
     (loop $again
       (br_if $again (i32.gt_s (local.tee $turns (i32.sub (local.get $turns) (i32.const 1))) (i32.const 0)))))
 
-  ;; How long guests have run until a moment.
+  ;; For how long guests have run until a moment.
   (func $ran (param $now f64) (result f64)
     (local $nanos f64)
     (local.set $nanos (f64.load (i32.const 144)))
@@ -81,7 +80,7 @@
       (then (local.set $nanos (f64.add (local.get $nanos) (f64.max (f64.const 0) (f64.sub (local.get $now) (f64.load (i32.const 136))))))))
     (local.get $nanos))
 
-  ;; Renews the time. What counts of the gap is how long a guest ran in it, coarsely as long as it had no better time.
+  ;; Renews the time, and counts for how long guests ran in the gap, and for how long without reading the clock.
   (func $show (param $ticks i64) (param $limit f64)
     (local $now f64) (local $end f64) (local $ran f64) (local $gap f64) (local $coarse f64)
     (local.set $now (f64.convert_i64_s (local.get $ticks)))
@@ -108,7 +107,7 @@
       (then (call $ask_host))
       (else (call $put_all (local.get $ticks)))))
 
-  ;; Whether it naps and a guest runs that has seen few ticks, if any: the guest reads the clock itself at first.
+  ;; Whether it naps while a guest runs that has seen few ticks or none: such a guest reads the clock itself.
   (func $is_new (param $now f64) (result i32)
     (i32.and
       (i32.and (i32.load (i32.const 240)) (i32.ne (i32.atomic.load (i32.const 128)) (i32.const 0)))
@@ -139,8 +138,8 @@
     (if (i64.gt_u (local.get $length) (i64.load (i32.const 88)))
       (then (i64.store (i32.const 88) (local.get $length)))))
 
-  ;; Ticks now and then until it may spin again, or is asked to come back. Answers the last reading. Nothing is kept in a local across
-  ;; the wait: Node 20 loses those.
+  ;; Ticks between naps until it may spin again, or is asked to return. Returns the last reading. Node 20 loses locals across the
+  ;; wait, so it keeps none.
   (func $nap (result i64)
     (local $now i64)
     (i32.store (i32.const 240) (i32.const 1))
@@ -149,9 +148,9 @@
         (br_if $asked (i32.atomic.load (i32.const 64)))
         (drop (memory.atomic.wait32 (i32.const 64) (i32.const 0) (global.get $nap_nanos)))
         (local.set $now (call $ticks))
-        ;; Woken late: the processors are wanted still.
+        ;; Woken late: processors are still scarce.
         (if (i64.gt_s (i64.sub (local.get $now) (call $last_tick)) (global.get $late))
-          (then (call $nap_until (i64.add (local.get $now) (global.get $least_naps)))))
+          (then (call $nap_until (i64.add (local.get $now) (global.get $min_naps)))))
         (if (i64.gt_s (local.get $now) (call $last_tick))
           (then (call $show (local.get $now) (f64.convert_i64_s (global.get $nap_limit)))))
         (if (call $is_idle (local.get $now)) (then (call $sleep)))
@@ -162,7 +161,7 @@
 
   ;; Whether no guest has run for long.
   (func $is_idle (param $now i64) (result i32)
-    ;; One may have begun and ended since the last look.
+    ;; A guest may have begun and ended since the last look.
     (if (i32.or
           (i32.atomic.load (i32.const 128))
           (f64.ne (f64.load (i32.const 144)) (f64.load (i32.const 272))))
@@ -171,9 +170,9 @@
         (i64.store (i32.const 264) (local.get $now))))
     (i64.gt_s (i64.sub (local.get $now) (i64.load (i32.const 264))) (global.get $patience)))
 
-  ;; Sleeps until a guest begins, or until it is asked to come back. Whoever wants either looks at the word after that; so it puts the
-  ;; word there before it looks once more. A guest that begins must not find the time at which it fell asleep: its first event may have
-  ;; loaded it before the ticker writes another.
+  ;; Sleeps until a guest begins, or until it is asked to return. Threads write their request before they read the word, so it stores the
+  ;; word before it looks once more. A guest that begins must not find the time at which it fell asleep, which its first event may load
+  ;; before the next tick.
   (func $sleep
     (call $ask_host)
     (i32.atomic.store (i32.const 244) (i32.const 1))
@@ -182,7 +181,7 @@
     (i32.atomic.store (i32.const 244) (i32.const 0))
     (call $show (call $ticks) (f64.convert_i64_s (global.get $nap_limit))))
 
-  ;; Recorders ask the host for the time: nothing is coarse from here on.
+  ;; Recorders ask the host for the time from here on.
   (func $ask_host
     (call $put_all (i64.const 0))
     (f64.store (i32.const 152) (f64.load (i32.const 232)))
@@ -194,7 +193,7 @@
     (if (i64.gt_s (local.get $until) (i64.load (i32.const 256)))
       (then (i64.store (i32.const 256) (local.get $until)))))
 
-  ;; It was put aside after it had spun for so long: it naps for longer than last time, if that was soon.
+  ;; Starts to nap after a preemption: for longer than last time, if that was soon.
   (func $put_aside (param $now i64) (param $spun i64)
     (local $naps i64)
     (local.set $naps (i64.load (i32.const 248)))
@@ -202,21 +201,21 @@
           (i64.lt_s (local.get $spun) (local.get $naps))
           (i64.lt_s (local.get $spun) (global.get $soon)))
       (then (local.set $naps (i64.shl (local.get $naps) (i64.const 1))))
-      (else (local.set $naps (global.get $least_naps))))
-    (if (i64.gt_s (local.get $naps) (global.get $most_naps))
-      (then (local.set $naps (global.get $most_naps))))
+      (else (local.set $naps (global.get $min_naps))))
+    (if (i64.gt_s (local.get $naps) (global.get $max_naps))
+      (then (local.set $naps (global.get $max_naps))))
     (i64.store (i32.const 248) (local.get $naps))
     (call $nap_until (i64.add (local.get $now) (local.get $naps))))
 
-  ;; Ticks every `period` nanoseconds until it is asked to come back. A while of more than `limit` without a tick is a
-  ;; stall; if it lasts longer than `scarce` the thread was put aside. `resolution` is the clock's step.
+  ;; Ticks every `period` nanoseconds until it is asked to return. A gap longer than `limit` is a stall; one longer than `scarce` is a
+  ;; preemption. `resolution` is the clock's step.
   (func (export "run") (param $period i64) (param $limit i64) (param $scarce i64) (param $resolution i64)
     (local $step i64) (local $now i64) (local $shown i64) (local $gap i64)
     (local $turns i64) (local $all_turns f64) (local $all_nanos f64)
     (local $spins i32) (local $spun_since i64)
     (local.set $spins (i32.const 64))
     (if (i32.atomic.load (i32.const 64)) (then (return)))
-    ;; Until now recorders have asked the host.
+    ;; Recorders have asked the host until now.
     (local.set $shown (call $ticks))
     (if (f64.eq (f64.load (i32.const 192)) (f64.const 0))
       (then
@@ -240,12 +239,12 @@
           (local.set $gap (i64.sub (local.get $now) (local.get $step)))
           (if (i64.gt_s (local.get $gap) (i64.const 0))
             (then
-              ;; If it was put aside, that says nothing of how long a turn takes.
+              ;; A preemption says nothing about the length of a turn.
               (if (i64.le_s (local.get $gap) (local.get $limit))
                 (then
                   (local.set $all_turns (f64.add (local.get $all_turns) (f64.convert_i64_s (local.get $turns))))
                   (local.set $all_nanos (f64.add (local.get $all_nanos) (f64.convert_i64_s (local.get $gap))))
-                  ;; A turn should take a period: a sixteenth more or less to spin.
+                  ;; A turn should take a period: spin a sixteenth more or less.
                   (if (i64.lt_s (local.get $gap) (i64.mul (local.get $turns) (local.get $period)))
                     (then (local.set $spins (i32.add (local.get $spins) (i32.add (i32.shr_u (local.get $spins) (i32.const 4)) (i32.const 1)))))
                     (else (local.set $spins (i32.sub (local.get $spins) (i32.shr_u (local.get $spins) (i32.const 4))))))
@@ -256,7 +255,7 @@
               (local.set $step (local.get $now))
               (local.set $turns (i64.const 0)))
             (else
-              ;; No step: so many turns since the last one.
+              ;; No step: count the turns since the last one.
               (local.set $gap
                 (i64.trunc_sat_f64_s
                   (f64.div

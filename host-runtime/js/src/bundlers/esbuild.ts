@@ -2,7 +2,7 @@
 
 import { contentOf, FILES, HERE, pathOf, settings, type PluginOptions } from './page.js';
 
-/** What the plugin needs of a build. */
+/** The part of esbuild's API that the plugin uses. */
 interface Build {
     initialOptions: { inject?: string[]; format?: string };
     onResolve(filter: { filter: RegExp; namespace?: string }, resolve: (asked: { path: string }) => { path: string; namespace: string }): void;
@@ -19,7 +19,7 @@ export default function kperf(options: PluginOptions = {}): { name: string; setu
         setup(build) {
             const { initialOptions } = build;
             initialOptions.inject = [SETTINGS, pathOf(FILES.script), ...(initialOptions.inject ?? [])];
-            // The addresses that it gives are relative to what it makes.
+            // Its URLs are relative to its output.
             const base = initialOptions.format === 'esm' ? 'import.meta.url' : `globalThis.document?.currentScript?.src ?? ${HERE}`;
             build.onResolve({ filter: new RegExp(`^${NAMESPACE}:`) }, ({ path }) => ({ path: path.slice(NAMESPACE.length + 1), namespace: NAMESPACE }));
             build.onLoad({ filter: /./, namespace: NAMESPACE }, ({ path }) => {

@@ -5,7 +5,7 @@ import { ISOLATION } from '../common/serving.js';
 import { addressesIn, contentOf, FILES, FOLDER, HERE, pathOf, settings, type PluginOptions } from './page.js';
 import { traces } from './traces.js';
 
-/** What the plugin needs of a Vite server. */
+/** The part of Vite's server that the plugin uses. */
 interface ViteServer {
     middlewares: { use(path: string, answer: (request: IncomingMessage, response: ServerResponse, next: () => void) => void): void };
     config: { logger: { info(line: string): void } };
@@ -23,12 +23,12 @@ interface Tag {
     children?: string;
     injectTo: 'head-prepend';
 }
-/** What the plugin needs of Rollup's context. */
+/** The part of Rollup's context that the plugin uses. */
 interface Context {
     emitFile(file: { type: 'asset'; fileName: string; source: Uint8Array }): string;
     getModuleInfo(id: string): { isEntry: boolean } | null;
 }
-/** The plugin, as Rollup and Vite see it. */
+/** The plugin's interface for Rollup and Vite. */
 export interface KperfPlugin {
     name: string;
     config(user: { server?: Headers; preview?: Headers }): { server: Headers; preview: Headers };
@@ -41,11 +41,11 @@ export interface KperfPlugin {
     generateBundle(this: Context): void;
 }
 
-/** Where the pages of the development server post their traces. */
+/** The path for posts of traces, on the development server. */
 const TRACE = `${FOLDER}trace`;
 const SETTINGS = '\0kperf-wasm:settings';
 
-/** Records the app's modules. With Vite's development server traces become files; elsewhere `post` says where they go. */
+/** Records the app's modules. Vite's development server writes their traces to files; elsewhere `post` is their URL. */
 export default function kperf(options: PluginOptions = {}): KperfPlugin {
     let vite: ViteConfig | undefined;
     const isolated = ({ headers = {} }: Headers = {}): Headers => ({ headers: { ...ISOLATION, ...headers } });
@@ -65,7 +65,7 @@ export default function kperf(options: PluginOptions = {}): KperfPlugin {
             });
         },
         transformIndexHtml: {
-            // After Vite's own, which would take our script for a part of the app.
+            // After Vite's own transformation, which would bundle our script.
             order: 'post',
             handler: () => {
                 const base = JSON.stringify(vite?.base ?? '/');
@@ -76,13 +76,13 @@ export default function kperf(options: PluginOptions = {}): KperfPlugin {
                 ];
             },
         },
-        // Without Vite there is no page to put it into: the app's entries import it.
+        // Without Vite there is no page: the app's entries import the script.
         resolveId: (id) => (id === SETTINGS ? id : undefined),
         load: (id) => (id === SETTINGS ? settings(options, addressesIn("''"), HERE) : undefined),
         transform(code, id) {
             if (vite || !this.getModuleInfo(id)?.isEntry) return undefined;
             const first = [SETTINGS, pathOf(FILES.script)].map((module) => `import ${JSON.stringify(module)};`).join(' ');
-            // In the first line, so that all others keep their numbers.
+            // On the first line, so that all others keep their numbers.
             return { code: `${first} ${code}`, map: null };
         },
         generateBundle() {

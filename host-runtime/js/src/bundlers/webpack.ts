@@ -9,7 +9,7 @@ interface Compilation {
     emitAsset(name: string, source: object): void;
     hooks: { processAssets: { tap(options: { name: string; stage: number }, emit: () => void): void } };
 }
-/** What the plugin needs of webpack's compiler. */
+/** The part of webpack's API that the plugin uses. */
 interface Compiler {
     context: string;
     webpack: {
@@ -33,7 +33,7 @@ export default class KperfPlugin implements Applied {
     apply(compiler: Compiler): void {
         const { Compilation, EntryPlugin, sources } = compiler.webpack;
         const text = settings(this.#options, addressesIn('__webpack_public_path__'), HERE);
-        // An entry without a name comes before each of the app's.
+        // An entry without a name precedes each of the app's.
         for (const module of [`data:text/javascript,${encodeURIComponent(text)}`, pathOf(FILES.script)]) {
             new EntryPlugin(compiler.context, module, {}).apply(compiler);
         }
