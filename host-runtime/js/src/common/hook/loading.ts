@@ -80,7 +80,7 @@ export class Loading {
 
     /** Warns that the engine refuses a module with probes, although it takes the original. */
     refused(name: string | undefined, error: unknown): void {
-        this.#host.warn(`${name ?? 'a module'} runs without probes, because the engine refuses it with them: ${String(error)}`);
+        this.#host.warn(`${name ?? 'a module'} runs without probes, which the engine refuses: ${String(error)}`);
     }
 
     #failed(name: string | undefined, error: unknown): undefined {

@@ -13,7 +13,7 @@ const MAX_WAIT = 30_000;
 /** When a page is closed, browsers send at most 64 KiB in all of its requests. */
 const KEPT_ALIVE = 60_000;
 
-const GIVEN_UP = 'the Collector was given up';
+const GIVEN_UP = 'the Collector failed';
 
 type Bytes = Uint8Array<ArrayBuffer>;
 /** Packs bytes, or returns `undefined` to send them as they are. */

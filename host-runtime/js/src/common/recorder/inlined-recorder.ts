@@ -118,8 +118,8 @@ export class Expected {
         this.#begun = true;
         if (length === 0) return;
         throw new Error(
-            'kperf: an instance with an inlined recorder records, but was not attached: call kperf.attach(instance); ' +
-                'or, if its start section is still running, rewrite the module with `--probe import`',
+            'kperf: an instance with an inlined recorder was not attached: call kperf.attach(instance), ' +
+                'or rewrite it with `--probe import` if its start section is running',
         );
     }
 }

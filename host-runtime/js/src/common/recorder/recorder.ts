@@ -152,7 +152,7 @@ export class Recorder {
         throw new Error(
             counts
                 ? 'kperf: the module counts its instructions: record it with the clock `instructions`'
-                : 'kperf: the clock is `instructions`, but the module was not rewritten to count them: rewrite the original so, or use another clock',
+                : "kperf: the module doesn't count its instructions: rewrite the original with `--clock instructions`",
         );
     }
 
@@ -270,7 +270,7 @@ export class Recorder {
     /** Ends the recording synchronously. Throws in a page, whose sinks can't do that. */
     finishSync(outcome = 'completed', reason: Reason = Reason.Unfinished): Summary {
         const summary = this.#finish(outcome, reason);
-        if (summary instanceof Promise) throw new Error('kperf: this sink can only be closed by finish()');
+        if (summary instanceof Promise) throw new Error('kperf: use finish() with this sink');
         return summary;
     }
 
