@@ -108,7 +108,7 @@ for (const [name, { how = WAYS.compile, head = tag(), expected, files }] of Obje
     'no rewriter': { head: tag('data-probe="auto" data-rewriter="/nowhere.wasm"'), expected: "runs without probes: http://127.0.0.1" },
     'a rewriter that is none': { head: tag('data-probe="auto" data-rewriter="/other.wasm"'), files: { '/other.wasm': 'nothing' }, expected: 'runs without probes: ' },
     'a bad pattern': { head: tag('data-probe="auto" data-only="a[b"'), expected: 'runs without probes: bad pattern `a[b`' },
-    'a page that does not wait': { how: SYNC, expected: 'runs without probes: a page compiles it without waiting' },
+    'a page that does not wait': { how: SYNC, expected: 'runs without probes: the page compiles it synchronously' },
 })) {
     test(`the page runs as it did: ${name}`, async () => {
         const { text } = await visit(looking(how, head), { expected, files });

@@ -138,5 +138,5 @@ test('where memory can\'t be shared with a worker the app runs without a profile
         globalThis.result = life(1).then((text) => ({ text, said: said.join('\\n') }));`;
     const { text, said } = await visit({ '/': page(script, SCRIPT) }, { isolated: false });
     assert.match(text, /^1 steps/);
-    assert.match(said, /^kperf: a module is not recorded: a module that makes a profile wants a page that is cross-origin isolated \(headers Cross-Origin-Opener-Policy: same-origin/);
+    assert.match(said, /^kperf: a module is not recorded: a profiled module needs a page that is cross-origin isolated \(headers Cross-Origin-Opener-Policy: same-origin/);
 });

@@ -84,7 +84,7 @@ test('only what is to be shown gets the recorder', async () => {
     await server.end();
 });
 
-test('pages of another server come through whatever their size and speed, and its failures are told', async () => {
+test('pages of another server come through whatever their size and speed, and its failures are reported', async () => {
     const rest = 'y'.repeat(3 << 20);
     const behind = createServer((asked, response) => {
         if (asked.url === '/cut') return void response.writeHead(200, { 'content-type': 'text/html', 'content-length': 1000 }).write('<html>', () => response.destroy());
@@ -179,7 +179,7 @@ test('whatever the other server says and the browser asks, it goes on', async ()
     assert.equal((await server.end()).status, 0);
 });
 
-test('what is too large, or no trace, is told', async () => {
+test('too large requests, and posts that are not traces, are reported', async () => {
     const server = await start(app, '--otlp=http://127.0.0.1:9');
     const { hostname, port } = new URL(server.url);
     const status = await new Promise((resolve, reject) => {
@@ -215,7 +215,7 @@ test('it goes on when nobody reads what it prints', async () => {
     assert.equal(await ended, 0);
 });
 
-test('parts of traces make a file, in whatever order they come, and nothing else does', async () => {
+test('parts of traces make a file, in any order, and nothing else does', async () => {
     const bytes = readFileSync(join(work, 'life.kperf'));
     const server = await start(app);
     const post = async (id, part, body, more = {}) => (await get(server, '/.kperf/trace', { 'kperf-trace': id, 'kperf-part': String(part), ...more }, 'POST', body)).status;
@@ -236,7 +236,7 @@ test('parts of traces make a file, in whatever order they come, and nothing else
     const { stderr, stdout, status } = await server.end();
     assert.equal(status, 0, stderr);
     assert.match(stdout, /life::is_valid_position/);
-    assert.match(stderr, /app-2\.kperf: its first part never came/);
+    assert.match(stderr, /app-2\.kperf: its first part is missing/);
     const traces = readdirSync(work).find((name) => name.startsWith('traces-') && readdirSync(join(work, name)).includes('app-2.kperf'));
     assert.deepEqual(readFileSync(join(work, traces, 'app-1.kperf')), bytes);
 });
@@ -252,7 +252,7 @@ test('a trace that lacks a part is reported when its last part has come', async 
     await server.until(/^# trace: /m);
     assert.equal((await post(1, 5000, 6000)).status, 200);
     const { stderr } = await server.end();
-    assert.match(stderr, /warning: .*app-1\.kperf: part 1 never came; up to 1000 bytes are missing/);
+    assert.match(stderr, /warning: .*app-1\.kperf: part 1 is missing; up to 1000 bytes were lost/);
 });
 
 test('an allocator with a name of its own is in one of several modules', async () => {
@@ -268,20 +268,20 @@ test('an allocator with a name of its own is in one of several modules', async (
     assert.deepEqual(missing, ['free=give', 'calloc=zero']);
 });
 
-test('what was typed wrong is said', () => {
+test('errors of the command line say what to use', () => {
     for (const [args, why] of [
-        [[], 'one folder is wanted, or --proxy'],
-        [[app, '--proxy', 'http://localhost:1'], 'one folder is wanted, or --proxy'],
+        [[], 'name one folder, or give --proxy'],
+        [[app, '--proxy', 'http://localhost:1'], 'name one folder, or give --proxy'],
         [[join(app, 'app.js')], 'is not a folder'],
         [[join(app, 'nowhere')], 'no such file'],
-        [['--proxy', 'https://localhost'], "doesn't begin with http://"],
+        [['--proxy', 'https://localhost'], 'is not an http URL'],
         [['--proxy', 'http://localhost:1/app'], 'has a path'],
-        [[app, '--listen', 'localhost'], 'an address and a port'],
+        [[app, '--listen', 'localhost'], 'use an address and a port'],
         [[app, '--clock', '"><script>'], '--clock'],
         [[app, '--clock', 'instructions'], '--clock'],
-        [[app, '--span-min', '1ms'], 'give --record profile too'],
+        [[app, '--span-min', '1ms'], 'add --record profile'],
         [[app, '--record', 'profile', '--span-min', '"'], '--span-min'],
-        [[app, '--record', 'profile', '--no-isolation'], 'leave --no-isolation out'],
+        [[app, '--record', 'profile', '--no-isolation'], 'remove --no-isolation'],
         [[app, '--leaf', 'count', '--record', 'profile'], 'remove --record profile'],
         [[app, '--allocations', '--record', 'profile'], '--allocations is for traces only: remove --record profile'],
         [[app, '--allocations=many'], '--allocations is `many`: use all, or a number of bytes'],
@@ -291,7 +291,7 @@ test('what was typed wrong is said', () => {
         [[app, '--otlp=nothing'], '--otlp: `nothing` is not an http or https URL'],
         [[app, '--match', 'regex', '--only', '['], 'bad pattern `[`'],
         [[app, '--port', '3000'], "Unknown option '--port'; `kperf-wasm --help`"],
-        [['--otlp', 'http://localhost:1', app], 'stands behind `=`'],
+        [['--otlp', 'http://localhost:1', app], 'after `=`'],
         [[app, '--traces', join(app, 'app.js'), '--listen', '8.8.8.8:1'], 'failed to listen at 8.8.8.8:1'],
     ]) {
         const { status, stderr } = spawnSync(process.execPath, ['--no-warnings', join(PACKAGE, 'dist/node/cli.js'), 'serve', ...args], { encoding: 'utf8', timeout: 20_000 });
@@ -299,7 +299,7 @@ test('what was typed wrong is said', () => {
     }
 });
 
-test('a trace that has no place is refused, so that the page sends it again', async () => {
+test('a trace without room is refused, so that the page posts it again', async () => {
     const server = await starter(join(work, 'secret'), app);
     const { status, text } = await get(server, '/.kperf/trace', { 'kperf-trace': 'a'.repeat(32), 'kperf-part': '0' }, 'POST', 'x');
     assert.equal(status, 507);

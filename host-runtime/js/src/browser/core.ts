@@ -1,15 +1,14 @@
-/** The core's module in a page. */
+/** Loads the core in a page. */
 
 import { TraceCore, type CoreOptions } from '../common/trace/core.js';
 import { engine } from '../common/engine.js';
 
-/** The address of `kperf.js`, if this is part of that script and not of a package. */
+/** The URL of `kperf.js`, if this code is part of that script. */
 export const script = (globalThis.document?.currentScript as HTMLScriptElement | null | undefined)?.src;
 let module: Promise<WebAssembly.Module> | undefined;
 
 /**
- * The core, loaded and compiled when it is first asked for: from `url`, or `core.wasm` beside `kperf.js`, or where the package
- * has it.
+ * The core, loaded and compiled on first use: from `url`, or `core.wasm` beside `kperf.js` or in the package.
  */
 export function coreModule(url?: string | URL): Promise<WebAssembly.Module> {
     // Bundlers recognise this expression and include the file.

@@ -1,15 +1,15 @@
-/** Reaches frames of a page that load no page of their own: `about:blank` and `srcdoc`. */
+/** Records frames without a URL: `about:blank` and `srcdoc`. */
 
 /**
- * Calls `hook` for the `WebAssembly` of a frame when the page comes to it; the recorder is then the page's. A frame with a text gets
- * `tag`, which loads this script, in front of it; its recorder is its own.
+ * Calls `hook` for the `WebAssembly` of a frame when the page first accesses the frame, which then uses the page's recorder. A `srcdoc` gets
+ * `tag`, which loads this script, before its text, and has its own recorder.
  */
 export function reachFrames(tag: string | undefined, hook: (realm: typeof WebAssembly) => void): void {
     const reached = new WeakSet<object>();
     const reach = (frame: { WebAssembly?: typeof WebAssembly } | null): void => {
         try {
             const realm = frame?.WebAssembly;
-            // One with this script has its own recorder.
+            // A frame with this script has its own recorder.
             if (!realm || reached.has(realm) || Object.hasOwn(frame!, 'kperf')) return;
             reached.add(realm);
             hook(realm);

@@ -1,8 +1,7 @@
-/** Keeps a page that is being closed. */
+/** Delays the closing of a page. */
 
 /**
- * Keeps the thread for so many milliseconds. Meanwhile the browser's other processes send requests, and workers run. Browsers allow a
- * page that is closed half a second.
+ * Blocks the thread. Meanwhile the browser's other processes send requests, and workers run. Browsers allow a closing page half a second.
  */
 export function hold(milliseconds: number): void {
     for (const end = performance.now() + milliseconds; performance.now() < end; );

@@ -1,4 +1,4 @@
-/** The browser's name, version and system, as far as it gives them. */
+/** Detects the browser's name, version and operating system. */
 
 const BROWSERS: [name: string, pattern: RegExp][] = [
     ['edge', /Edg\/([\d.]+)/],

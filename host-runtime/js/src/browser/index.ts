@@ -1,4 +1,4 @@
-/** Recording in a page or a worker of it. */
+/** Records in a page or its worker. */
 
 import type { CommonOptions } from '../common/api.js';
 import { Calibration } from '../common/recorder/calibrate.js';
@@ -21,7 +21,7 @@ export { coreModule, openTrace } from './core.js';
 export { MemorySink } from './memory-sink.js';
 export { PostSink } from './post-sink.js';
 
-/** Windows are short, because a page may be closed at any moment and then loses what the sampler still has. */
+/** Windows are short, because a page that is closed loses the sampler's last window. */
 const WINDOW = '1s';
 
 /** How to record. The default sink is a `MemorySink`; the ticker needs a page that is cross-origin isolated; windows are a second long by default. */
@@ -29,7 +29,7 @@ export type RecorderOptions = CommonOptions;
 
 /** A recording of a page. */
 export class PageRecorder extends Recorder {
-    /** Where the trace goes. */
+    /** The destination of the trace. */
     readonly sink: Sink;
     readonly #clockReady: Promise<void>;
     readonly #output: LocalOutput;
@@ -45,8 +45,7 @@ export class PageRecorder extends Recorder {
     }
 
     /**
-     * Fulfilled when the clock and the sampler (if there is one) run. Before that, each event reads the clock itself, and there
-     * are no samples.
+     * Fulfilled when the clock and any sampler run. Before that, each event reads the clock itself, and there are no samples.
      */
     get ready(): Promise<void> {
         const sampler = this.#sampler();
@@ -60,13 +59,13 @@ export class PageRecorder extends Recorder {
         await this.ready;
     }
 
-    /** Gives the sink what this thread has recorded so far. */
+    /** Passes this thread's events so far to the sink. */
     override flush(): void {
         super.flush();
         this.#output.write();
     }
 
-    /** Ends the recording of a page that is being closed, with what is known now. */
+    /** Ends the recording of a closing page, without waiting for its worker. */
     leave(): void {
         this.#sampler()?.leave();
         void this.end(Reason.Interrupted);
@@ -112,7 +111,7 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
         time = started.time;
         ready = until(() => hasTicked(started.memory) || started.failed());
     }
-    // This is called when the trace begins or the recording ends. A ticker that doesn't run by then never will.
+    // Called when the trace begins or the recording ends. A ticker that doesn't run by then never will.
     const settled = (): ClockInfo => {
         if (!ticker) return info;
         const { memory, periodNanos, failed } = ticker;
@@ -120,7 +119,7 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
         stopTicker(memory);
         ticker = undefined;
         info.no_ticker = failed() ? 'its worker was refused: a Content-Security-Policy has to allow `worker-src blob:`' : 'its worker had not started yet';
-        console.warn(`kperf: every event reads the clock instead of a ticker's: ${info.no_ticker}`);
+        console.warn(`kperf: there is no ticker, so every event reads the clock: ${info.no_ticker}`);
         return info;
     };
     const header: Header = {
@@ -134,7 +133,7 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
         calibration.warmUp(inlined, () => false);
         return calibration.cost(inlined);
     };
-    // The cost of a probe with a ticker can be measured only while the ticker runs.
+    // A probe's cost with a ticker can be measured only while the ticker runs.
     const cost = (inlined: boolean): Header['probe_cost'] => (options.calibrate === true && made !== 'instructions' && (!ticker || hasTicked(ticker.memory)) ? measure(inlined) : undefined);
     const sink = options.sink ?? new MemorySink();
     const anchor = made ? undefined : () => anchorOf(clock);

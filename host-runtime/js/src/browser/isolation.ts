@@ -1,4 +1,4 @@
-/** Pages that are cross-origin isolated: only these share memory with their workers. */
+/** Detects cross-origin isolation, without which a page can't share memory with its workers. */
 
 export function isIsolated(): boolean {
     return globalThis.crossOriginIsolated === true;

@@ -14,7 +14,7 @@ import type { RewriterAnswer, RewriterData } from './rewriter-thread.js';
 import { rewriteThere, rewriteThereNow } from './server.js';
 import { REWRITER_NAME } from './workers.js';
 
-/** What is said of loading: see `PageConfig`. */
+/** Settings of loading: see `PageConfig`. */
 export interface PageLoading extends Pick<RewriteOptions, 'only' | 'skip' | 'match' | 'imports'> {
     probe?: 'auto' | 'import' | 'inline';
     record?: 'trace' | 'profile';
@@ -24,21 +24,21 @@ export interface PageLoading extends Pick<RewriteOptions, 'only' | 'skip' | 'mat
     server?: string;
 }
 
-/** As it was when this was loaded: `reachWorkers` wraps it later. */
+/** The original class, before `reachWorkers` wraps it. */
 const OwnWorker = globalThis.Worker;
 
-/** Puts probes into the modules that this page, or worker, loads. */
+/** Adds probes to the modules that this page, or worker, loads. */
 export function loadingOf(config: PageLoading): Loading {
     const { only, skip, match, imports, server } = config;
     const isProfile = config.record === 'profile';
     const profile = config.sampling?.spanMin === 'off' ? 'profile-without-spans' : 'profile';
-    // Without a ticker a recorder inside gains nothing.
+    // Without a ticker an inlined recorder gains nothing.
     const trace = config.probe === 'auto' && !(hasMultiMemory && isIsolated()) ? 'import' : config.probe!;
     const ids = new Map<string, number>();
     let next = LOADED_IDS;
     const host: LoadingHost = {
         options: { only: only ?? [], skip: skip ?? [], match: match ?? 'auto', imports: imports ?? false, probe: isProfile ? profile : trace, clock: config.clock === 'instructions' ? 'instructions' : 'host' },
-        // (Keys of modules are put together with it where they are looked up.)
+        // `rewriteElsewhere` adds it to the keys of modules.
         version: '',
         ids(hash, count) {
             const known = ids.get(hash);
@@ -53,7 +53,7 @@ export function loadingOf(config: PageLoading): Loading {
         keep: () => undefined,
         rewriteNow(wasm, options) {
             if (server !== undefined) return rewriteThereNow(server, wasm, options);
-            throw new Error('a page compiles it without waiting (new WebAssembly.Module); rewrite it before, or use WebAssembly.compile');
+            throw new Error('the page compiles it synchronously (new WebAssembly.Module): rewrite it before, or use WebAssembly.compile');
         },
         rewriteElsewhere: (wasm, options, key) => (server === undefined ? rewriteElsewhere(config.rewriter, wasm, options, key) : rewriteThere(server, wasm, options)),
         isOwn: () => false,
@@ -63,11 +63,11 @@ export function loadingOf(config: PageLoading): Loading {
 }
 
 async function rewriteElsewhere(url: string | undefined, wasm: Uint8Array, options: RewriteOptions, key: string): Promise<Rewriting> {
-    // What another rewriter made is another module. This one isn't loaded before it is needed.
+    // The key has the rewriter's version, so the rewriter needn't be loaded first.
     const name = `${REWRITER_VERSION} ${key}`;
     const kept = await keptModule(name);
     if (kept) return kept.rewriting;
-    // Spelled out for bundlers, which take the file along where they see this.
+    // Bundlers recognise this expression and include the file.
     const rewriter = url === undefined ? (script ? new URL('rewriter.wasm', script) : new URL('../rewriter.wasm', import.meta.url)) : new URL(url, globalThis.document?.baseURI ?? location.href);
     const { rewriting, isOurs, failure } = await inWorker({ rewriter: rewriter.href, version: REWRITER_VERSION, wasm, options });
     if (failure !== undefined) throw new Error(failure);
@@ -78,7 +78,7 @@ async function rewriteElsewhere(url: string | undefined, wasm: Uint8Array, optio
 function inWorker(data: RewriterData): Promise<RewriterAnswer> {
     return new Promise((resolve, reject) => {
         const url = URL.createObjectURL(new Blob([REWRITER_SOURCE], { type: 'text/javascript' }));
-        // (Some browsers throw where a Content-Security-Policy has no place for it.)
+        // Some browsers throw if a Content-Security-Policy forbids it.
         const worker = new OwnWorker(url, { name: REWRITER_NAME });
         const end = (): void => {
             worker.terminate();
@@ -100,7 +100,7 @@ function digits(hash: ArrayBuffer): string {
     return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** A hash for where nobody means harm: two of 32 bits, in both directions. */
+/** A hash that isn't safe against attackers: two of 32 bits, in both directions. */
 function quickHash(bytes: Uint8Array): string {
     let [a, b] = [0x811c9dc5, bytes.length];
     for (let at = 0; at < bytes.length; at++) {

@@ -1,8 +1,8 @@
-/** A trace in the page's memory. */
+/** Keeps a trace in the page's memory. */
 
 import type { Sink } from '../common/trace/trace.js';
 
-/** Keeps a trace, to be downloaded or sent. */
+/** A trace to be downloaded or sent. */
 export class MemorySink implements Sink {
     readonly #chunks: Uint8Array<ArrayBuffer>[] = [];
 

@@ -1,10 +1,10 @@
-/** Modules that were rewritten, for the next page of this origin that loads them. */
+/** Caches rewritten modules for later pages of this origin. */
 
 import type { Rewriting } from '../common/hook/rewriter.js';
 
 const NAME = 'kperf-wasm';
 const STORE = 'modules';
-/** So many are kept at most; those that came first go first. */
+/** The most modules that are kept; the oldest are removed. */
 const MOST = 32;
 
 interface Kept {
@@ -32,7 +32,7 @@ function store(mode: IDBTransactionMode): Promise<IDBObjectStore> {
     return database.then((database) => database.transaction(STORE, mode).objectStore(STORE));
 }
 
-/** What became of a module, if that is known. Where nothing can be kept, nothing is. */
+/** The result of rewriting a module earlier, if there is one. */
 export async function keptModule(key: string): Promise<{ rewriting: Rewriting } | undefined> {
     try {
         return await settled((await store('readonly')).get(key) as IDBRequest<Kept | undefined>);
@@ -41,7 +41,7 @@ export async function keptModule(key: string): Promise<{ rewriting: Rewriting } 
     }
 }
 
-/** Keeps that. */
+/** Keeps the result of rewriting a module. */
 export async function keepModule(key: string, rewriting: Rewriting): Promise<void> {
     try {
         const modules = await store('readwrite');
@@ -51,6 +51,6 @@ export async function keepModule(key: string, rewriting: Rewriting): Promise<voi
         if (surplus <= 0) return;
         for (const old of await settled(modules.index('since').getAllKeys(null, surplus))) modules.delete(old);
     } catch {
-        // A page that may keep nothing rewrites its modules each time.
+        // A page without storage rewrites its modules each time.
     }
 }

@@ -1,48 +1,51 @@
-/** A trace that is posted while it is recorded. */
+/** Posts a trace while it is recorded. */
 
 import { PART } from '../common/serving.js';
 import type { Sink } from '../common/trace/trace.js';
 import { hold } from './hold.js';
 
 /**
- * The default of how long chunks wait for others to be posted with, in milliseconds. It is short, because what waits when a page is
- * closed may be lost. The first ones, which have the names of functions, don't wait.
+ * How long chunks wait to be posted together, in milliseconds. It is short, because chunks that wait when a page is closed may be lost. The
+ * first ones, which have the names of functions, don't wait.
  */
 const DELAY = 20;
-/** How often a post is tried, and the pause after the first time, in milliseconds. Each pause is twice the one before. */
+/** How often a post is tried, and the first pause in milliseconds. Each pause is twice the previous one. */
 const TRIES = 5;
 const PAUSE = 500;
-/** A part has so many bytes at most, but for a chunk that has more. */
-const MOST = 16_000_000;
+/** The most bytes of a part, unless a single chunk has more. */
+const MAX_PART = 16_000_000;
 /**
- * And the first part. It has what the others can't be read without, and must be small enough to be posted again when the page goes
- * before it is acknowledged.
+ * The same for the first part. The others can't be read without it, so it must be small enough to be posted again if the page closes before
+ * the response.
  */
-const FIRST = 30_000;
-/** Browsers promise to send 64 KiB of a page that is closed (`keepalive`). Some of it is for the chunk that ends the trace. */
+const MAX_FIRST = 30_000;
+/** Browsers guarantee 64 KiB for a closed page (`keepalive`). Some of it is for the chunk that ends the trace. */
 const KEPT_ALIVE = 60_000;
 const END = 2_000;
 /**
- * Requests beyond that are dropped when the page is gone. So the thread holds the page until they are sent, for this long in
- * milliseconds: some time for each request to begin, and the rest by its bytes.
+ * Browsers drop other requests when the page is gone. So the page stays until they are sent: for HOLD milliseconds, and more for each byte.
  */
 const HOLD = 50;
 const BYTES_PER_MILLISECOND = 10_000;
 const MAX_HOLD = 300;
-/** Such a request has so many bytes at most, but for a chunk that has more: what is sent of one that is dropped is lost. */
+/** The most bytes of such a request, unless a single chunk has more: a dropped request is lost as a whole. */
 const MAX_PLAIN = 1_000_000;
 
-/** A part of the trace as it is posted. */
+/** A part of the trace, to be posted. */
 interface Part {
     headers: Record<string, string>;
     body: Blob;
 }
 
 /**
- * Posts a trace in parts. Each part has complete chunks; all parts one after the other are the trace's file. The headers of a
- * request are `kperf-trace`, a random number of the trace, `kperf-part`, the part's number from 0, and for the last part
- * `kperf-last`. A part that isn't acknowledged is posted again, so a server may get one twice. If the page is closed with more than
- * browsers promise to send then, the last part has `kperf-unsent`, the number of bytes that may be missing.
+ * Posts a trace in parts of complete chunks; their concatenation is the trace's file. Headers of a request:
+ *
+ * * `kperf-trace`: the trace's random number, 32 hexadecimal digits
+ * * `kperf-part`: the part's number, from 0
+ * * `kperf-last`: this is the last part
+ * * `kperf-unsent`: in the last part of a closed page, the maximum number of bytes that the browser doesn't send
+ *
+ * A part without a response is posted again, so a server may get a part twice.
  */
 export class PostSink implements Sink {
     readonly #url: string;
@@ -51,23 +54,23 @@ export class PostSink implements Sink {
     #waiting: Uint8Array<ArrayBuffer>[] = [];
     #part = 0;
     #timer: ReturnType<typeof setTimeout> | undefined;
-    /** The posts, which go one after the other, and the parts that are not acknowledged. */
+    /** The chain of posts, which run one at a time, and the parts without a response. */
     #posts = Promise.resolve();
     readonly #open = new Set<Part>();
     #keptAlive = 0;
-    /** Of a page that goes: the bytes that browsers may not send. */
+    /** The number of bytes that browsers may drop, after the page was closed. */
     #unsent = 0;
     #failure: Error | undefined;
     #leaving = false;
     #closing = false;
 
-    /** `delay`: how long chunks wait for others, in milliseconds. */
+    /** `delay`: how long chunks wait to be posted together, in milliseconds. */
     constructor(url: string, delay = DELAY) {
         this.#url = url;
         this.#delay = delay;
     }
 
-    /** Why the trace doesn't arrive; `undefined` if it does. */
+    /** The reason why the trace doesn't arrive; `undefined` if it does. */
     get trouble(): string | undefined {
         return this.#failure?.message.replace(/^kperf: /, '');
     }
@@ -87,7 +90,7 @@ export class PostSink implements Sink {
         if (this.#failure) throw this.#failure;
     }
 
-    /** The page is being closed. From now on no post waits for an answer. A request on its way may be dropped, so its part is posted again. */
+    /** The page is being closed. Posts no longer wait for a response. The browser may drop an open request, so its part is posted again. */
     leave(): void {
         this.#leaving = true;
         for (const part of this.#open) {
@@ -100,7 +103,7 @@ export class PostSink implements Sink {
     }
 
     #schedule(): void {
-        // While a part is on its way, more gathers for the next.
+        // While a post is open, chunks gather for the next one.
         if (this.#timer !== undefined || this.#open.size > 0) return;
         this.#timer = setTimeout(() => {
             this.#timer = undefined;
@@ -109,9 +112,9 @@ export class PostSink implements Sink {
     }
 
     #post(): void {
-        const most = this.#part === 0 ? FIRST : MOST;
+        const max = this.#part === 0 ? MAX_FIRST : MAX_PART;
         let count = 0;
-        for (let bytes = 0; count < this.#waiting.length && (count === 0 || bytes + this.#waiting[count]!.length <= most); count++) bytes += this.#waiting[count]!.length;
+        for (let bytes = 0; count < this.#waiting.length && (count === 0 || bytes + this.#waiting[count]!.length <= max); count++) bytes += this.#waiting[count]!.length;
         const part = this.#next(this.#waiting.splice(0, count), this.#closing && this.#waiting.length === 0);
         this.#open.add(part);
         this.#posts = this.#posts.then(() => this.#send(part)).finally(() => {
@@ -126,7 +129,7 @@ export class PostSink implements Sink {
         return { headers, body: new Blob(chunks) };
     }
 
-    /** Posts all that waits when the page is closed: what browsers promise to send, and the rest in requests that the page is held for. */
+    /** Posts all waiting chunks when the page is closed: with `keepalive` if they fit, and otherwise in requests that the page stays for. */
     #postEnd(): void {
         const chunks = this.#waiting.splice(0);
         let room = KEPT_ALIVE - this.#keptAlive - (chunks.at(-1)?.length ?? 0);
@@ -150,7 +153,7 @@ export class PostSink implements Sink {
         if (this.#unsent > 0) hold(Math.min(MAX_HOLD, HOLD + this.#unsent / BYTES_PER_MILLISECOND));
     }
 
-    /** Posts a part without an answer. */
+    /** Posts a part once, without waiting for the response. */
     #postOnce({ headers, body }: Part, keepalive: boolean): void {
         void fetch(this.#url, { method: 'POST', headers, body, keepalive }).catch(() => undefined);
     }

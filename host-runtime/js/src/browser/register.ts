@@ -1,8 +1,8 @@
 /**
- * `import 'kperf-wasm/register'` or `<script src="kperf.js">` before anything else in a page: records every probed module
- * that the page instantiates. The recording is `globalThis.kperf`.
+ * Records every probed module of a page: `import 'kperf-wasm/register'` or `<script src="kperf.js">` before anything else. The recording is
+ * `globalThis.kperf`.
  *
- * Workers that the page starts get the script too, if traces are posted or sent as spans. They make traces of their own.
+ * The page's workers are recorded, too, if traces are posted or sent as spans. Each has its own trace.
  *
  * Settings are in `globalThis.kperfConfig`, or attributes of the script's tag: `data-clock="precise"`, `data-post="URL"`,
  * `data-otlp="ENDPOINT"` with `data-service="NAME"`, `data-core="URL"`, `data-probe="auto"`.
@@ -34,40 +34,40 @@ export interface PageConfig {
     record?: 'trace' | 'profile';
     /** See `RecorderOptions`; as attributes `data-period`, `data-span-min` and `data-every`. */
     sampling?: SamplingOptions;
-    /** Where to post the trace while it is recorded. Without it the page keeps it: `kperf.download()`, `kperf.blob()`. */
+    /** The URL to post the trace to. Without it the page keeps the trace: `kperf.download()`, `kperf.blob()`. */
     post?: string;
     /** Sends spans to a Collector while the page records. The attribute has the endpoint: `data-otlp="http://localhost:4318"`. */
     otlp?: OtlpOptions;
-    /** The address of `core.wasm`, which makes the spans. Default: beside `kperf.js`. */
+    /** The URL of `core.wasm`, which makes the spans. Default: beside `kperf.js`. */
     core?: string;
     /** Gives the parent span of the guest's calls. Default: the active span of `@opentelemetry/api`. */
     parent?: AskParent;
     /**
-     * Modules without probes get them when they are loaded: `auto` puts the recorder inside where that can be. Left out: only modules
-     * that were rewritten before are recorded.
+     * Adds probes to modules when they are loaded: `auto` inlines the recorder if possible. Without it only modules that were rewritten
+     * before are recorded.
      */
     probe?: 'auto' | 'import' | 'inline';
-    /** Which functions get probes, as `kperf-wasm rewrite` has it; as attributes `data-only`, `data-skip`, `data-match`, one pattern each. */
+    /** The functions that get probes, by the flags of `kperf-wasm rewrite`; as attributes `data-only`, `data-skip`, `data-match`, one pattern each. */
     only?: string[];
     skip?: string[];
     match?: 'auto' | 'glob' | 'regex' | 'text';
-    /** Whether calls of the page's functions get probes too; as an attribute `data-imports="true"`. */
+    /** Whether calls of imported functions also get probes; as an attribute `data-imports="true"`. */
     imports?: boolean;
-    /** Where `rewriter.wasm` is, if not beside `kperf.js`. */
+    /** The URL of `rewriter.wasm`. Default: beside `kperf.js`. */
     rewriter?: string;
-    /** Where `kperf-wasm serve` puts probes into modules, by its own filters; it says so itself. */
+    /** The URL at which `npx kperf-wasm serve` rewrites modules. It sets this itself. */
     server?: string;
     /** False: nothing is recorded. */
     enabled?: boolean;
-    /** False: workers are left alone. */
+    /** False: workers stay unchanged. */
     workers?: boolean;
-    /** True in workers that are not recorded: they may be handed modules with probes, and these must run. */
+    /** True in workers that are not recorded, in which probed modules of the page must run. */
     idle?: boolean;
-    /** The name of the channel on which a page that is closed says so to its workers. It is set in workers. */
+    /** The name of the channel on which a closing page notifies its workers. Set in workers. */
     closing?: string;
-    /** The address of `kperf.js`, for workers, if this isn't that script. It is set in workers that get the script. */
+    /** The URL of `kperf.js`, if this code isn't part of that script. Set in workers. */
     script?: string;
-    /** Where `worklet.js` is, if not beside `kperf.js`. */
+    /** The URL of `worklet.js`. Default: beside `kperf.js`. */
     worklet?: string;
 }
 
@@ -78,22 +78,22 @@ declare global {
     interface KperfGlobal extends PageRecorder {}
 }
 
-/** After so many milliseconds what is recorded is handed over, even if its block isn't full: nobody tells when a page or a worker ends. */
+/** How often blocks are handed over before they are full, in milliseconds: a page or a worker may end without an event. */
 const FLUSH = 100;
 
 enterWorker();
 const ownTag = globalThis.document?.currentScript as HTMLScriptElement | null | undefined;
 const config: PageConfig = { ...dataset(), ...globalThis.kperfConfig };
-/** Requests of a page are small and frequent, because what is left when it is closed must fit into 64 KiB. */
+/** Requests with spans are small and frequent, because the rest must fit into 64 KiB when the page is closed. */
 const REQUEST_BYTES = 48_000;
 const DELAY = 1000;
 const isWorker = 'WorkerGlobalScope' in globalThis;
 const closing = config.closing ?? `kperf ${Math.random()}`;
-/** A worker's memory ends with it, so only a trace that is sent leaves a worker. */
+/** Whether traces are sent. Without that a worker's trace would end with it. */
 const isSent = config.post !== undefined || config.otlp !== undefined;
 let recorder: PageRecorder | undefined;
 
-// The script may be loaded twice, in two ways.
+// The script may be loaded twice.
 if (config.enabled !== false && !Object.hasOwn(globalThis, 'kperf')) {
     const hooks: Hooks = config.idle
         ? { recorder: () => undefined, warn: () => undefined }
@@ -104,10 +104,10 @@ if (config.enabled !== false && !Object.hasOwn(globalThis, 'kperf')) {
         hookSuspension(() => recorder?.suspension);
     }
     const script = config.script ?? ownTag?.src;
-    // A script from elsewhere may not be for workers: those that needn't have it stay as they are.
+    // Workers may not be able to load a script of another origin.
     const isForWorkers = script && (isSent || new URL(script, location.href).origin === location.origin);
     if (isForWorkers && config.workers !== false && typeof Worker === 'function') reachWorkers(script, settingsOfWorkers(script));
-    // (A trace that isn't sent would end with the frame.)
+    // A trace that isn't sent would end with the frame.
     if (typeof HTMLIFrameElement === 'function') reachFrames(isSent && config.script === undefined ? ownTag?.outerHTML : undefined, (realm) => hook(hooks, realm));
     if (script && typeof Worklet === 'function') reachWorklets(config.worklet ?? new URL('worklet.js', script));
     if (isWorker && !config.idle) beforeClose();
@@ -126,10 +126,10 @@ if (config.enabled !== false && !Object.hasOwn(globalThis, 'kperf')) {
     });
 }
 
-/** How long a page that is closed stays for its workers, in milliseconds. */
+/** How long a closing page stays for its workers, in milliseconds. */
 const HOLD = 300;
 
-/** The settings for a worker, with absolute addresses. */
+/** The settings of a worker, with absolute URLs. */
 function settingsOfWorkers(script: string): PageConfig {
     const base = globalThis.document?.baseURI;
     const [post, server] = [config.post, config.server].map((url) => url && new URL(url, base).href);
@@ -155,7 +155,7 @@ function begin(module?: WebAssembly.Module): PageRecorder {
     return recorder;
 }
 
-/** Hands over what is recorded. Whoever looks at the page is told at once if it doesn't arrive. */
+/** Hands over the current blocks, and warns if the trace doesn't arrive. */
 function send(recording: PageRecorder): void {
     recording.flush();
     const { sink } = recording;
@@ -179,10 +179,10 @@ function leave(): void {
     void recorder.finish('page closed').catch(() => undefined);
 }
 
-/** How long a worker that closes itself is kept alive for its last request, in milliseconds. */
+/** How long a worker that closes itself waits for its last response, in milliseconds. */
 const CLOSING = 5000;
 
-/** Lets a worker that closes itself end only when its last request is answered. Browsers drop requests of a worker that is gone. */
+/** Delays the end of a worker that closes itself until its last response, because browsers drop requests of ended workers. */
 function beforeClose(): void {
     const scope = globalThis as unknown as { close: () => void };
     const { close } = scope;

@@ -1,23 +1,23 @@
-/** The worker that rewrites a module. scripts/build.mjs makes one text of it, `rewriter-source.ts`. */
+/** Rewrites a module in a worker. scripts/build.mjs embeds it as `rewriter-source.ts`. */
 
 import { rewrite, rewritingOf, type RewriteOptions, type Rewriting } from '../common/hook/rewriter.js';
 
-/** What the worker is sent. */
+/** The message to the worker. */
 export interface RewriterData {
-    /** The address of the rewriter. */
+    /** The URL of the rewriter. */
     rewriter: string;
-    /** Its SHA-256, as this package has it. */
+    /** The SHA-256 of this package's rewriter. */
     version: string;
     wasm: Uint8Array;
     options: RewriteOptions;
 }
 
-/** What the worker answers. */
+/** The worker's response. */
 export interface RewriterAnswer {
     rewriting: Rewriting;
-    /** Whether the rewriter was that of this package. */
+    /** Whether it was this package's rewriter. */
     isOurs: boolean;
-    /** Why there is no rewriter. */
+    /** The reason why there is no rewriter. */
     failure?: string;
 }
 
@@ -25,7 +25,7 @@ async function answer({ rewriter, version, wasm, options }: RewriterData): Promi
     const response = await fetch(rewriter);
     if (!response.ok) throw new Error(`${response.url} can't be loaded: ${response.status}`);
     const bytes = await response.arrayBuffer();
-    // (Pages that others may have changed on the way have no hashes.)
+    // Pages without HTTPS have no `crypto.subtle`.
     const hash = globalThis.crypto?.subtle?.digest('SHA-256', bytes);
     const module = await WebAssembly.compile(bytes);
     const digits = hash && Array.from(new Uint8Array(await hash), (byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -1,4 +1,4 @@
-/** The worker that looks at instances that make a profile. scripts/build.mjs makes one text of it, `sampler-source.ts`. */
+/** Samples profiled instances in a worker. scripts/build.mjs embeds it as `sampler-source.ts`. */
 
 import type { ProfiledInstance } from '../common/profile/counts.js';
 import { SamplerLoop } from '../common/profile/sampler.js';
@@ -13,7 +13,7 @@ export interface SamplerData {
     timeOrigin: number;
 }
 
-/** What the worker sends. */
+/** The worker's messages. */
 export type Found =
     | { kind: 'window'; number: number; body: Uint8Array; counted: Float64Array; endTicks: number }
     | { kind: 'span'; number: number; block: Uint8Array }

@@ -1,4 +1,4 @@
-/** How a page talks to the worker that samples. */
+/** Connects a page with its sampler's worker. */
 
 import { countsAlone, type SamplerLink } from '../common/profile/profile.js';
 import type { Output } from '../common/recorder/output.js';
@@ -10,10 +10,10 @@ import { ISOLATED, isIsolated } from './isolation.js';
 import { SAMPLER_SOURCE } from './sampler-source.js';
 import { SAMPLER_NAME } from './workers.js';
 
-/** How many milliseconds the worker may take to write what is left. */
+/** How long the worker may take for its last window, in milliseconds. */
 const PATIENCE = 5000;
 
-/** An instance that has not ended, and the time up to which its counts are in the trace. */
+/** An instance that has not ended, with its counts in the trace and their time. */
 interface Known {
     instance: ProfiledInstance;
     counted: Float64Array;
@@ -22,7 +22,7 @@ interface Known {
     ended: (() => void) | undefined;
 }
 
-/** Starts the worker and takes what it finds. */
+/** Starts the worker and writes its samples. */
 export class PageSampler implements SamplerLink {
     readonly now: () => number;
     readonly #output: Output;
@@ -37,7 +37,7 @@ export class PageSampler implements SamplerLink {
     /** Throws if memory can't be shared with a worker. */
     constructor(now: () => number, output: Output, sampling: Sampling) {
         if (!isIsolated()) {
-            throw new Error(`kperf: a module that makes a profile wants a page that is ${ISOLATED}; rewrite it without --record profile`);
+            throw new Error(`kperf: a profiled module needs a page that is ${ISOLATED}; record a trace instead`);
         }
         this.#control = new SamplerControl();
         this.now = now;
@@ -77,7 +77,7 @@ export class PageSampler implements SamplerLink {
         });
     }
 
-    /** The page is being closed, so the worker isn't waited for any more. */
+    /** The page is being closed, and no longer waits for the worker. */
     leave(): void {
         this.#isLeaving = true;
         for (const known of this.#known.values()) if (known.ended) this.#countsAlone(known);

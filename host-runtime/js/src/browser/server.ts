@@ -1,16 +1,16 @@
-/** `kperf-wasm serve` puts probes into modules: a fifth of the time that it takes here, and without another thread. */
+/** Has `npx kperf-wasm serve` rewrite modules, in a fifth of the time that a worker takes. */
 
 import { hasMultiMemory } from '../common/recorder/lane.js';
 import { PROBE } from '../common/serving.js';
 import type { RewriteOptions, Rewriting } from '../common/hook/rewriter.js';
 import { isIsolated } from './isolation.js';
 
-/** As it was when this was loaded: pages and their libraries wrap it. */
+/** The original function, before the page or its libraries wrap it. */
 const { fetch } = globalThis;
 const DONE = 200;
 const AS_IT_IS = 204;
 
-/** The server has the filters. It is told whose module it is, and what can be done here. */
+/** The URL of a request. The server has the filters. */
 function addressOf(server: string, { module_name = '', id_base = 0 }: RewriteOptions): string {
     return `${server}?name=${encodeURIComponent(module_name)}&id_base=${id_base}&inline=${hasMultiMemory && isIsolated()}`;
 }
@@ -27,12 +27,12 @@ export async function rewriteThere(server: string, wasm: Uint8Array, options: Re
     return outcome(response.status, response.headers.get(PROBE), new Uint8Array(await response.arrayBuffer()));
 }
 
-/** The same, while the program waits. */
+/** The same synchronously. */
 export function rewriteThereNow(server: string, wasm: Uint8Array, options: RewriteOptions): Rewriting {
     const request = new XMLHttpRequest();
     request.open('POST', addressOf(server, options), false);
     request.setRequestHeader(PROBE, '1');
-    // Pages get no bytes from such a request, but a character for each byte.
+    // A synchronous request of a page has no bytes, but a character for each byte.
     request.overrideMimeType('text/plain; charset=x-user-defined');
     request.send(wasm as Uint8Array<ArrayBuffer>);
     const { responseText: text } = request;

@@ -9,12 +9,12 @@ import type { TickerData } from './ticker-thread.js';
 import { TICKER_SOURCE } from './ticker-source.js';
 import { TICKER_NAME } from './workers.js';
 
-/** Whether a ticker works here: memory can be shared with a worker, and a module may have two memories. */
+/** Whether a ticker works here: the page shares memory with workers, and a module may have two memories. */
 export function tickerWorks(): boolean {
     return isIsolated() && hasMultiMemory;
 }
 
-/** Why a ticker doesn't work here, for users. */
+/** The reason why a ticker doesn't work here. */
 export function whyNoTicker(): string {
     if (!isIsolated()) return `the page is not ${ISOLATED}`;
     return 'this browser gives a module only one memory';
@@ -23,7 +23,7 @@ export function whyNoTicker(): string {
 /** A ticker whose worker may not run yet, or may have failed to start. */
 export interface Started extends Ticker {
     time: TimeSource;
-    /** Whether the worker can't run. */
+    /** Whether the worker failed to start. */
     failed: () => boolean;
 }
 

@@ -1,8 +1,8 @@
-/** Loads the recorder into the workers that a page starts, and into their workers. */
+/** Loads the recorder into a page's workers, and into their workers. */
 
 import { warn } from './warn.js';
 
-/** Functions and classes that make a request of an address, which may be relative. */
+/** Classes that request a URL, which may be relative. */
 const REQUESTS = ['Request', 'EventSource', 'WebSocket'] as const;
 
 /** The settings of workers: see `PageConfig`. */
@@ -12,9 +12,9 @@ interface WorkerConfig {
 }
 
 /**
- * Wraps `Worker`. A worker of the page's own origin first loads `script`, which is this package, with these settings, and then
- * its own script. The worker starts from a text of ours, so everything that depends on its address is corrected: `location`, and
- * relative addresses in `importScripts` and in requests. Shared workers and workers of other origins stay as they are.
+ * Wraps `Worker`. A worker of the page's origin first loads `script`, which is this package, with these settings, and then its own script.
+ * Such a worker starts from a script of ours, so its URL is corrected: in `location`, and in relative URLs of `importScripts` and requests.
+ * Shared workers and workers of other origins stay unchanged.
  */
 export function reachWorkers(script: string, config: WorkerConfig): void {
     // In a worker that has the recorder, `location` is corrected already.
@@ -32,15 +32,15 @@ export function reachWorkers(script: string, config: WorkerConfig): void {
 
 let started = false;
 
-/** Whether any worker has the recorder. */
+/** Whether the recorder was loaded into any worker. */
 export function hasWorkers(): boolean {
     return started;
 }
 
-/** What stands before the settings, in the address from which `kperf-wasm serve` starts a worker. */
+/** Precedes the settings in the URL from which `npx kperf-wasm serve` starts a worker. */
 const SETTINGS = '#kperf=';
 
-/** Makes a worker that `kperf-wasm serve` has started what it would be without. Does nothing elsewhere. */
+/** Corrects the URL of a worker that `npx kperf-wasm serve` has started. Does nothing elsewhere. */
 export function enterWorker(): void {
     if (!('WorkerGlobalScope' in globalThis) || !location.hash.startsWith(SETTINGS)) return;
     const { config, address } = JSON.parse(decodeURIComponent(location.hash.slice(SETTINGS.length))) as { config: WorkerConfig; address: string };
@@ -48,13 +48,13 @@ export function enterWorker(): void {
     asIf(address, REQUESTS);
 }
 
-/** Lets the page's worklets run modules with probes, though they can't record them. `url` is that of `worklet.js`. */
+/** Lets the page's worklets run probed modules, unrecorded. `url` is that of `worklet.js`. */
 export function reachWorklets(url: string | URL): void {
     const { prototype } = globalThis.Worklet;
     const { addModule } = prototype;
     const reached = new WeakMap<Worklet, Promise<void>>();
     prototype.addModule = async function (...parameters) {
-        // If that isn't there, the worklet is as it was.
+        // Without it the worklet stays unchanged.
         if (!reached.has(this)) reached.set(this, addModule.call(this, url).catch(() => undefined));
         await reached.get(this);
         return addModule.apply(this, parameters);
@@ -64,12 +64,12 @@ export function reachWorklets(url: string | URL): void {
 /** The names of our own workers. */
 export const [TICKER_NAME, SAMPLER_NAME, REWRITER_NAME] = ['kperf-ticker', 'kperf-sampler', 'kperf-rewriter'];
 
-/** Whether this is one of our own workers. */
+/** Whether the options are of one of our own workers. */
 function isOurs(options: WorkerOptions | undefined): boolean {
     return [TICKER_NAME, SAMPLER_NAME, REWRITER_NAME].includes(options?.name ?? '');
 }
 
-/** The blobs that have addresses. */
+/** Blobs by their URLs. */
 const blobs = new Map<string, Blob>();
 
 function rememberBlobs(): void {
@@ -85,13 +85,13 @@ function rememberBlobs(): void {
     };
 }
 
-/** What a policy says of workers, and of what they import: the first of these that it has. */
+/** The directives for imports of workers, and for workers: the first that a policy has applies. */
 const OF_SCRIPTS = ['script-src', 'default-src'];
 const OF_WORKERS = ['worker-src', 'child-src', ...OF_SCRIPTS];
-/** With this, addresses of workers must be objects that only the page may make. */
+/** This directive forbids workers from a string. */
 const TRUSTED = 'require-trusted-types-for';
 
-/** Whether a policy lets workers begin as texts of ours, and import such. A header may have several policies. */
+/** Whether policies allow workers from blobs, and optionally imports of blobs. A header may have several policies. */
 function allowsBlobs(policies: string, imports: boolean): boolean {
     return policies.split(',').every((policy) => {
         const directives = policy.split(';').map((directive) => directive.trim().toLowerCase().split(/\s+/));
@@ -105,30 +105,29 @@ function allowsBlobs(policies: string, imports: boolean): boolean {
 }
 
 /**
- * Whether the page's policies, in its head and in its header, let workers begin as texts of ours, and import such. A worker has those of
- * the page.
+ * Whether the page's policies, in its head and its header, allow workers from blobs, and optionally imports of blobs. Such a worker has the
+ * policies of the page.
  */
 function mayStartBlobs(imports: boolean): boolean {
     const metas = globalThis.document?.querySelectorAll<HTMLMetaElement>('meta[http-equiv="Content-Security-Policy" i]') ?? [];
     if (![...metas].every(({ content }) => allowsBlobs(content, imports)) || !allowsBlobs((ofHeader ??= askForPolicy()), imports)) {
-        warn('the workers of this page are not recorded, and can run no module with probes that they are sent: its Content-Security-Policy doesn\'t let workers begin as blobs (`worker-src blob:`; for those that are blobs, `script-src blob:` too)');
+        warn('the workers of this page are not recorded, and can\'t run probed modules of the page: its Content-Security-Policy forbids workers from blobs (allow `worker-src blob:`, and for workers that are blobs `script-src blob:`, too)');
         return false;
     }
     return true;
 }
 
-/** The policy in the page's header, when that is known. */
+/** The policy in the page's header, once it was requested. */
 let ofHeader: string | undefined;
-/** Of a page that may ask for nothing: it may start nothing. */
+/** The policy of a page that can't request its own. */
 const NOTHING = "worker-src 'none'";
 
 /**
- * The policy in the page's header. Nothing else tells it but the server, and a program doesn't wait for a worker: so it is asked, once,
- * while the page stands still.
+ * The policy in the page's header. Only the server knows it, and `new Worker` is synchronous, so one synchronous request asks for it.
  */
 function askForPolicy(): string {
     if (!globalThis.document || !location.protocol.startsWith('http')) return '';
-    // Not every server answers to `HEAD`.
+    // Not every server supports `HEAD`.
     for (const method of ['HEAD', 'GET']) {
         try {
             const request = new XMLHttpRequest();
@@ -142,51 +141,51 @@ function askForPolicy(): string {
     return NOTHING;
 }
 
-/** A worker that is a text of its own, in its address. Such a one would be of no origin, and could load nothing of ours: it becomes a blob. */
+/** The blob for a `data:` URL. A `data:` worker has no origin and couldn't load our script. */
 function unfold(address: string): Blob | undefined {
     const [, type, content] = /^data:([^,]*),(.*)$/s.exec(address.split('#')[0]!) ?? [];
     if (content === undefined) return undefined;
-    // A character for each byte. Addresses have no others.
+    // A character for each byte.
     const text = content.replace(/%([0-9a-f]{2})/gi, (_, digits) => String.fromCharCode(parseInt(digits, 16)));
     try {
         const bytes = type!.endsWith(';base64') ? atob(text) : text;
         return new Blob([Uint8Array.from(bytes, (character) => character.charCodeAt(0))], { type: 'text/javascript' });
     } catch {
-        // The browser says what is wrong with it.
+        // The browser reports the error.
         return undefined;
     }
 }
 
-/** The absolute address of a worker that can get the recorder. The browser refuses an address that makes no sense. */
+/** The absolute URL of a worker that can load the recorder. The browser refuses invalid URLs. */
 function reachable(url: string | URL, base: string, { idle }: WorkerConfig): string | undefined {
     if (!URL.canParse(String(url), base)) return undefined;
     const { href, origin, protocol } = new URL(url, base);
-    // A worker of no origin would get the page's. That is worth it only where it is recorded.
+    // A `data:` worker would get the page's origin, so it is changed only if it is recorded.
     return origin === location.origin || protocol === 'blob:' || (protocol === 'data:' && !idle) ? href : undefined;
 }
 
-/** The address of a text that loads our script and then the worker's; `undefined` if the page's policy doesn't let it. */
+/** The URL of a script that loads ours and then the worker's; `undefined` if the page's policy forbids it. */
 function begin(script: string, config: WorkerConfig, address: string, isModule: boolean): string | undefined {
     const settings = { ...config, script };
     if (config.server !== undefined && address.startsWith('http')) {
-        // A blob would have the page's policy in the place of the worker's own.
+        // A worker from a blob would have the page's policy instead of its own.
         const [{ pathname, search }, entry] = [new URL(address), new URL('worker.js', script)];
         entry.search = `?${isModule ? 'module&' : ''}to=${encodeURIComponent(pathname + search)}`;
         return entry.href + SETTINGS + encodeURIComponent(JSON.stringify({ config: settings, address }));
     }
     const blob = blobs.get(address) ?? unfold(address);
     if (address.startsWith('data:') && !blob) return undefined;
-    // What a module worker imports comes under the same policy as the worker itself.
+    // Imports of a module worker need the same directive as the worker itself.
     if (!mayStartBlobs(!isModule && blob !== undefined)) return undefined;
     const start = `globalThis.kperfConfig = ${JSON.stringify(settings)};\n(${asIf.toString()})(${JSON.stringify(address)}, ${JSON.stringify(REQUESTS)});`;
-    // A page may revoke the address of a blob as soon as it has made the worker.
+    // A page may revoke the URL of a blob right after `new Worker`.
     const [first, then] = [script, blob ? URL.createObjectURL(typed(blob, isModule)) : address].map((url) => JSON.stringify(url));
     if (!isModule) return textUrl(`${start}\nimportScripts(${first});\nimportScripts(${then});`);
-    // Only static imports: a worker that awaits a dynamic import misses messages that come meanwhile.
+    // Only static imports: during a dynamic import a worker misses messages.
     return textUrl(`import ${JSON.stringify(textUrl(start))};\nimport ${first};\nimport ${then};`);
 }
 
-/** A classic worker may begin with a blob of no type, but in Firefox it can't import one. */
+/** A classic worker may start from a blob without a type, but can't import it in Firefox. */
 function typed(blob: Blob, isModule: boolean): Blob {
     return isModule ? blob : new Blob([blob], { type: 'text/javascript' });
 }
@@ -195,7 +194,7 @@ function textUrl(text: string): string {
     return URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
 }
 
-/** Runs in the worker and makes it look as if it had started at an address. It is sent as text, so it can't use the rest of this file. */
+/** Corrects the URL of the worker in which it runs. It is sent as text, so it can't use the rest of this file. */
 function asIf(address: string, requests: readonly string[]): void {
     const absolute = (url: unknown): unknown =>
         typeof url === 'string' || url instanceof URL ? new URL(url, address).href : url;

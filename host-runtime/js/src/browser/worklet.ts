@@ -1,6 +1,6 @@
 /**
- * What `kperf.js` puts into the worklets of a page: there is no time, no request and no thread, so nothing can be recorded. Modules
- * with probes that the page hands over get probes that do nothing. scripts/build.mjs makes one file of it, `worklet.js`.
+ * Lets a page's worklets run probed modules, unrecorded: a worklet has no clock, no requests and no threads. scripts/build.mjs bundles it as
+ * `worklet.js`.
  */
 
 import { hook } from '../common/hook/hook.js';

@@ -1,4 +1,4 @@
-/** How requests are read and answered. */
+/** Reads and answers requests. */
 
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 

@@ -51,34 +51,34 @@ export async function serve(args: string[]): Promise<void> {
     const { values, positionals } = parseArgs({ args: whole, options: SERVE, allowPositionals: true });
     const { proxy, clock } = values;
     if (positionals.length + (proxy === undefined ? 0 : 1) !== 1) {
-        const hint = args.includes('--otlp') && positionals.length > 0 ? '; an endpoint stands behind `=`: --otlp=http://localhost:4318' : '';
-        throw new Usage(`one folder is wanted, or --proxy http://HOST:PORT${hint}`);
+        const hint = args.includes('--otlp') && positionals.length > 0 ? '; write the endpoint after `=`: --otlp=http://localhost:4318' : '';
+        throw new Usage(`name one folder, or give --proxy http://HOST:PORT${hint}`);
     }
     const address = addressOf(values.listen);
     const top = number('--top', values.top);
-    const { isProfile, least } = sampling(values);
+    const { isProfile, spanMin } = sampling(values);
     const isolate = !values['no-isolation'];
-    if (isProfile && !isolate) throw new Usage('a profile needs pages that are cross-origin isolated; leave --no-isolation out');
+    if (isProfile && !isolate) throw new Usage('a profile needs cross-origin isolated pages: remove --no-isolation');
     checkClock(clock);
     const probe = oneOf('--probe', values.probe, 'auto', 'import', 'inline');
-    if (isProfile && probe === 'import') throw new Usage('a profile has its recorder inside the module; leave --probe import out');
+    if (isProfile && probe === 'import') throw new Usage('a profile has an inlined recorder: remove --probe import');
     const options: RewriteOptions = {
         ...probed(values),
         ...rewritten(values, isProfile, probe),
-        probe: isProfile ? (least === 'off' ? 'profile-without-spans' : 'profile') : probe,
+        probe: isProfile ? (spanMin === 'off' ? 'profile-without-spans' : 'profile') : probe,
         description: described(values),
     };
     check(options);
     const site = proxy === undefined ? Site.folder(positionals[0]!) : Site.proxy(proxy);
     const name = proxy === undefined ? basename(resolve(positionals[0]!)) || 'page' : 'page';
     const traces = new Traces({ folder: values.traces, name, otlp: otlp(values.otlp), top });
-    const attributes = [`data-clock="${clock}"`, ...(values.imports ? ['data-imports="true"'] : []), ...(isProfile ? ['data-record="profile"'] : []), ...(least === undefined ? [] : [`data-span-min="${least}"`])].join(' ');
+    const attributes = [`data-clock="${clock}"`, ...(values.imports ? ['data-imports="true"'] : []), ...(isProfile ? ['data-record="profile"'] : []), ...(spanMin === undefined ? [] : [`data-span-min="${spanMin}"`])].join(' ');
     const local = isLoopback(address.host);
-    // A recorder inside costs less only with a ticker, which needs an isolated page.
+    // An inlined recorder costs less only with a ticker, which needs an isolated page.
     const inline = isolate && (clock === 'auto' || clock.startsWith('ticker'));
     const modules = new Modules({ options, inline });
     const server = pageServer({ site, modules, traces, attributes, isolate, local, names: values['allow-host'] });
-    // Whoever read what is printed may have gone.
+    // The reader of our output may have gone.
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
     await listen(server.listen(address), values.listen);
     const stopped = new Promise((stop) => {
@@ -90,13 +90,13 @@ export async function serve(args: string[]): Promise<void> {
         printStatus(`others in your network can read ${site.name} here, and add files to \`${values.traces}\`; names other than addresses are answered only with --allow-host`);
     }
     await stopped;
-    // (The second time nothing is waited for.)
+    // The second signal ends it at once.
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
     server.close();
     server.closeAllConnections();
     await traces.stop();
     for (const name of modules.missing) printStatus(`warning: --allocator ${name}: no module of the pages has this function`);
-    // A module may still be on its way through a thread.
+    // A thread may still be rewriting a module.
     process.exit();
 }
 
@@ -113,7 +113,7 @@ const ALLOCATIONS = { sample: '--allocations', allocator: '--allocator', profile
 function rewritten(values: Values<typeof REWRITTEN>, isProfile: boolean, probe: string): RewriteOptions {
     const leaf = oneOf('--leaf', values.leaf, 'time', 'count');
     if (leaf === 'count' && (isProfile || probe === 'import')) {
-        throw new Usage(`--leaf count is for traces with the recorder inside: remove ${isProfile ? '--record profile' : '--probe import'}`);
+        throw new Usage(`--leaf count is for traces with an inlined recorder: remove ${isProfile ? '--record profile' : '--probe import'}`);
     }
     const { allocations: sample, allocator, closed } = values;
     const harmless = values['no-callbacks'];
@@ -133,7 +133,7 @@ function rewritten(values: Values<typeof REWRITTEN>, isProfile: boolean, probe: 
 function addressOf(text: string): { host: string; port: number } {
     const [, ipv6, ipv4, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
     const host = ipv6 ?? ipv4;
-    if (host === undefined || isIP(host) === 0 || Number(port) > 65535) throw new Usage(`--listen ${text}: an address and a port are wanted, such as 127.0.0.1:8080`);
+    if (host === undefined || isIP(host) === 0 || Number(port) > 65535) throw new Usage(`--listen ${text}: use an address and a port, such as 127.0.0.1:8080`);
     return { host, port: Number(port) };
 }
 
@@ -147,7 +147,7 @@ function checkClock(clock: string): void {
     }
 }
 
-/** What is typed of how modules get probes. */
+/** The flags of rewriting, as typed. */
 function described(values: Record<string, unknown>): string {
     const names = [...Object.keys(REWRITTEN), 'probe', 'record', 'span-min'];
     const flag = (name: string): string[] => {
@@ -170,19 +170,19 @@ function check(options: RewriteOptions): void {
     if (/^(bad pattern|the allocator)/.test(refusal ?? '')) throw new Usage(refusal);
 }
 
-/** Whether it is a profile, and from which length on it tells calls one by one. */
-function sampling({ record, 'span-min': least }: { record: string; 'span-min'?: string | undefined }): { isProfile: boolean; least: string | undefined } {
+/** Whether pages make profiles, and the minimum duration of calls that a profile has as spans. */
+function sampling({ record, 'span-min': spanMin }: { record: string; 'span-min'?: string | undefined }): { isProfile: boolean; spanMin: string | undefined } {
     const isProfile = oneOf('--record', record, 'trace', 'profile') === 'profile';
-    if (least !== undefined && !isProfile) throw new Usage('--span-min is of profiles: give --record profile too');
+    if (spanMin !== undefined && !isProfile) throw new Usage('--span-min is for profiles: add --record profile');
     try {
-        if (least !== undefined) parseSampling({ spanMin: least });
+        if (spanMin !== undefined) parseSampling({ spanMin });
     } catch (error) {
-        throw new Usage(`--span-min ${least}: ${reasonOf(error)}`);
+        throw new Usage(`--span-min ${spanMin}: ${reasonOf(error)}`);
     }
-    return { isProfile, least };
+    return { isProfile, spanMin };
 }
 
-/** Where spans go: what is typed, or what the environment says. */
+/** The Collector for spans, from `--otlp` or the environment. */
 function otlp(endpoint: string | undefined): OtlpOptions | undefined {
     if (endpoint === undefined) return undefined;
     const { url, ...others } = otlpFromEnvironment({ ...process.env, OTEL_TRACES_EXPORTER: 'otlp' }) ?? {};

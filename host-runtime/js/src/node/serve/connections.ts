@@ -1,14 +1,14 @@
-/** Limits the open connections, so that clients that say nothing, or little at a time, keep nobody out. */
+/** Limits the open connections, so that idle or slow clients don't block others. */
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Each may want a file or a connection to another server, and systems give a process 1,024 of all that. */
+/** Each connection may need another file or connection; systems allow a process 1,024 of these. */
 const MAX_CONNECTIONS = 400;
 
-/** Ends the connection that was not used for the longest time when there is no room for another. Those without a request go first. */
+/** When the limit is reached, ends the least recently used connection without a request, or the least recently used one. */
 export function limitConnections(server: Server): void {
-    /** Whether a request is being answered. The connection that was used last is the last. */
+    /** Whether a request is being answered, for each connection; the most recently used one is last. */
     const isBusy = new Map<Socket, boolean>();
     const use = (socket: Socket, busy: boolean): void => {
         if (isBusy.delete(socket)) isBusy.set(socket, busy);

@@ -1,4 +1,4 @@
-/** Serves the files of a folder: nothing outside of it, nor files whose names begin with a dot. */
+/** Serves the files of a folder, but no files outside of it or with names that begin with a dot. */
 
 import { realpathSync, statSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -6,15 +6,15 @@ import { createRequire } from 'node:module';
 import { basename, extname, join, relative, sep } from 'node:path';
 import { MAX_HEADERS, respond } from './answer.js';
 
-/** The published `send`, in one piece with what it wants (scripts/build.mjs). */
+/** The published `send` with its dependencies, bundled by scripts/build.mjs. */
 const { send, lookup } = createRequire(import.meta.url)('./send.cjs') as { send: typeof import('send'); lookup: (extension: string) => string | false };
 
-/** The only folder of such a name that is for everybody (RFC 8615). */
+/** The only public folder with a name that begins with a dot (RFC 8615). */
 const WELL_KNOWN = '.well-known';
-/** Files that are another one, packed, in the order in which they are preferred. */
+/** Codings of compressed files and the endings of their names, in the order of preference. */
 const PACKED: [coding: string, ending: string][] = [['br', '.br'], ['gzip', '.gz']];
 
-/** A server of a folder's files. It doesn't listen. */
+/** A server of a folder's files, which doesn't listen. */
 export function folderServer(folder: string): Server {
     const root = realpathSync(folder);
     return createServer({ maxHeaderSize: MAX_HEADERS, requestTimeout: 0 }, (request, response) => answer(root, request, response));
@@ -27,12 +27,12 @@ function answer(root: string, request: IncomingMessage, response: ServerResponse
     const found = fileOf(root, path);
     if (found === undefined) return missing();
     const { file, isFolder } = found;
-    // (Two slashes at its beginning would name another server.)
+    // A path that begins with two slashes would name another server.
     const oneSlash = `/${path.replace(/^\/+/, '')}`;
     if (isFolder && !path.endsWith('/')) return void response.writeHead(307, { location: `${oneSlash}/${query === undefined ? '' : `?${query}`}` }).end();
-    // The app is being worked on: a file may change at any time.
+    // The app is being developed: a file may change at any time.
     response.setHeader('cache-control', 'no-cache');
-    // Without an encoding: a page says its own.
+    // Without a charset: a page has its own.
     response.setHeader('content-type', lookup(extname(file)) || 'application/octet-stream');
     const packed = packedForm(root, file, request, response);
     const sent = send(request, encodeURI(`/${relative(root, packed ?? file).split(sep).join('/')}`).replaceAll(/[?#]/g, encodeURIComponent), { root, dotfiles: 'allow', cacheControl: false });
@@ -44,7 +44,7 @@ function answer(root: string, request: IncomingMessage, response: ServerResponse
     sent.pipe(response);
 }
 
-/** The file that a path leads to, if that is in the folder and for others. Links may lead out of it. Of a folder it is its page. */
+/** The file of a path, if it is public and in the folder after resolving links. A folder's file is its `index.html`. */
 function fileOf(root: string, path: string): { file: string; isFolder: boolean } | undefined {
     try {
         const decoded = decodeURIComponent(path);
@@ -53,10 +53,10 @@ function fileOf(root: string, path: string): { file: string; isFolder: boolean }
         const asked = realpathSync(join(root, ...parts));
         const isFolder = statSync(asked).isDirectory();
         const file = isFolder ? realpathSync(join(asked, 'index.html')) : asked;
-        // (A pipe would never be read to its end.)
+        // A pipe may never end.
         return isInside(root, file) && statSync(file).isFile() && (isFolder || !decoded.endsWith('/')) ? { file, isFolder } : undefined;
     } catch {
-        // It isn't there any more, or its name is none.
+        // It is gone, or its name is invalid.
         return undefined;
     }
 }
@@ -70,7 +70,7 @@ function isPublic(name: string): boolean {
     return !name.startsWith('.') || name === WELL_KNOWN;
 }
 
-/** The file's packed form, if there is one that the browser takes. The answer says then what it is. */
+/** The file's compressed form, if there is one that the browser accepts. Sets the headers of the response. */
 function packedForm(root: string, file: string, { headers }: IncomingMessage, response: ServerResponse): string | undefined {
     const forms = PACKED.map(([coding, ending]) => ({ coding, path: file + ending })).filter(({ path }) => isFileInside(root, path));
     if (forms.length === 0) return undefined;

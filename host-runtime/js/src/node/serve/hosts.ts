@@ -1,4 +1,4 @@
-/** Which names the server answers to. With any other name, a foreign site could read what it serves (DNS rebinding). */
+/** Checks the server's name in requests. With any other name, a foreign site could read the app (DNS rebinding). */
 
 import { isIP } from 'node:net';
 
@@ -8,8 +8,8 @@ export function isLoopback(address: string): boolean {
 }
 
 /**
- * Whether a `Host` header names this server: localhost, one of `names`, or an address, which nobody can make lead elsewhere. If the server
- * is `local`, only addresses of this machine.
+ * Whether a `Host` header names this server: localhost, one of `names`, or an address, which can't be redirected. If the server is `local`,
+ * only addresses of this machine.
  */
 export function hasHost(host: string, local: boolean, names: string[]): boolean {
     const name = host.replace(/:\d*$/, '').replace(/^\[|\]$/g, '');

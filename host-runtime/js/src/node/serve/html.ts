@@ -1,6 +1,6 @@
-/** Where the recorder's tag goes in a page. */
+/** Finds the place of the recorder's tag in a page. */
 
-/** The longest text that tells a piece of a page's beginning from other tags. */
+/** The longest text that distinguishes a piece of a page's beginning from other tags. */
 const LONGEST = '<!doctype>'.length;
 /**
  * A piece of a page's beginning: space or a comment (1), `<?xml ..?>`, a doctype, `<html ..>`, or `<head ..>` (2). A tag ends at the first
@@ -11,8 +11,8 @@ const PIECE = /([\t\n\f\r ]+|<!(?=--)[^]*?-->)|<\?[^>]*>|<(?:!doctype|html|(head
 const BEGUN = /<!--|<\?|<(?:!doctype|html|head)(?=[\t\n\f\r />])/iy;
 
 /**
- * Where the tag goes, before anything that the page does, and whether that is so whatever follows this beginning of the page. The tag goes
- * after those pieces that are there, but not after space and comments alone. `page` has a character for each byte.
+ * The tag's offset in a page, and whether the rest of the page can't change it. The tag comes before all content of the page: after the
+ * pieces that the page begins with, but not after space and comments alone. `page` has a character for each byte.
  */
 export function placeOfTag(page: string): { at: number; isCertain: boolean } {
     let at = page.startsWith('\xef\xbb\xbf') ? 3 : 0;

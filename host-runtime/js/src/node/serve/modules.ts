@@ -1,4 +1,4 @@
-/** Adds probes to the modules that pages hand over, once for each module. */
+/** Rewrites the modules that pages send, each once. */
 
 import { createHash } from 'node:crypto';
 import { SYMBOLS_SECTION } from '../../common/constants.js';
@@ -8,35 +8,35 @@ import { missingAllocators } from '../../common/trace/symbols.js';
 import { printStatus } from '../cli-args.js';
 import { rewriteInThread } from '../loading.js';
 
-/** A module as a page hands it over. */
-export interface Handed {
-    /** What it is called if it doesn't say its name. */
+/** A module that a page sends. */
+export interface SentModule {
+    /** The name of a module without one. */
     name: string;
-    /** Its first function id: the modules of a page share a trace. */
+    /** The first function id: the modules of a page share a trace. */
     idBase: number;
-    /** Whether the page can have a recorder inside of modules. */
+    /** Whether the page can run modules with an inlined recorder. */
     inline: boolean;
     wasm: Uint8Array;
 }
 
-/** How modules get probes. */
+/** Settings of rewriting. */
 export interface ModuleSettings {
     options: RewriteOptions;
-    /** Whether the recorder goes inside, where a page and a module can have that. */
+    /** Whether the recorder is inlined, if the page and the module allow it. */
     inline: boolean;
 }
 
-/** So many modules are remembered, and so many bytes of them: an app's, for its pages and workers. */
-const REMEMBERED = 64;
-const REMEMBERED_BYTES = 256 << 20;
+/** The most modules that are cached, and the most bytes of them: those of an app, for its pages and workers. */
+const MAX_CACHED = 64;
+const MAX_CACHED_BYTES = 256 << 20;
 
-/** So many are rewritten at once: each takes some six times its size of memory. */
-const AT_ONCE = 2;
+/** The most modules that are rewritten at once: each takes about six times its size of memory. */
+const MAX_RUNNING = 2;
 
-/** The modules that pages have handed over. */
+/** The modules of all pages. */
 export class Modules {
     readonly #settings: ModuleSettings;
-    /** By a hash; the last that was asked for is the last. */
+    /** By hash; the most recently used one is last. */
     readonly #known = new Map<string, { answer: Promise<Rewritten>; bytes: number }>();
     #missing: string[] | undefined;
     #running = 0;
@@ -51,8 +51,8 @@ export class Modules {
         return this.#missing ?? [];
     }
 
-    /** The module with probes, as `rewriting` has it. */
-    probed(module: Handed): Promise<Rewritten> {
+    /** Rewrites a module, or takes it from the cache. */
+    probed(module: SentModule): Promise<Rewritten> {
         const { name, idBase, inline, wasm } = module;
         const key = createHash('sha256').update(JSON.stringify([name, idBase, inline])).update(wasm).digest('hex');
         const known = this.#known.get(key);
@@ -60,7 +60,7 @@ export class Modules {
         const entry = known ?? { answer: this.#rewrite(module), bytes: wasm.length };
         this.#known.set(key, entry);
         if (!known) {
-            // What failed by itself may not fail again.
+            // Another failure than a refusal may not happen again.
             entry.answer.then(({ wasm }) => (entry.bytes += wasm?.length ?? 0), () => this.#known.delete(key)).finally(() => this.#makeRoom());
         }
         return entry.answer;
@@ -69,16 +69,16 @@ export class Modules {
     #makeRoom(): void {
         let [count, bytes] = [this.#known.size, [...this.#known.values()].reduce((sum, { bytes }) => sum + bytes, 0)];
         for (const [key, entry] of this.#known) {
-            if (count <= 1 || (count <= REMEMBERED && bytes <= REMEMBERED_BYTES)) return;
+            if (count <= 1 || (count <= MAX_CACHED && bytes <= MAX_CACHED_BYTES)) return;
             this.#known.delete(key);
             count--;
             bytes -= entry.bytes;
         }
     }
 
-    async #rewrite({ name, idBase, inline, wasm }: Handed): Promise<Rewritten> {
+    async #rewrite({ name, idBase, inline, wasm }: SentModule): Promise<Rewritten> {
         const { options } = this.#settings;
-        if (options.probe?.startsWith('profile') && !inline) return { refusal: 'a profile needs a page that is cross-origin isolated' };
+        if (options.probe?.startsWith('profile') && !inline) return { refusal: 'a profile needs a cross-origin isolated page' };
         const probe = options.probe === 'auto' ? (inline && this.#settings.inline ? 'auto' : 'import') : options.probe!;
         const begun = performance.now();
         const rewritten = await this.#inTurn(() => rewriteInThread(wasm, { ...options, probe, id_base: idBase, module_name: name }));
@@ -101,12 +101,12 @@ export class Modules {
     }
 
     async #inTurn<T>(work: () => Promise<T>): Promise<T> {
-        if (this.#running >= AT_ONCE) await new Promise<void>((go) => this.#waiting.push(go));
+        if (this.#running >= MAX_RUNNING) await new Promise<void>((go) => this.#waiting.push(go));
         else this.#running++;
         try {
             return await work();
         } finally {
-            // The next one takes this one's place.
+            // The next one runs instead.
             const next = this.#waiting.shift();
             if (next) next();
             else this.#running--;

@@ -1,4 +1,4 @@
-/** The server's own addresses: the recorder's scripts, parts of traces, and modules that want probes. */
+/** Answers requests for the server's own URLs: the recorder's scripts, parts of traces, and modules to rewrite. */
 
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -11,23 +11,23 @@ import { pass } from './pass.js';
 import type { Site } from './site.js';
 import type { Traces } from './traces.js';
 
-/** The folder of our own files. No site should have a folder of this name. */
+/** The folder of our own URLs. No site should have a folder of this name. */
 export const OURS = '/.kperf/';
 const SCRIPT = `${OURS}kperf.js`;
 const SCRIPTS = ['kperf.js', 'worklet.js'];
-/** Headers of requests that ask for less than the whole file: a script or a page has to be there from its beginning. */
+/** Headers that ask for less than the whole file. Pages and workers need all of it. */
 export const CONDITIONS = ['if-modified-since', 'if-none-match', 'if-range', 'range'];
-/** Headers of a worker's own script that the script of ours before it needs, too. */
+/** Headers of a worker's own script that also apply to our script before it. */
 const OF_WORKERS = ['content-security-policy', 'cross-origin-embedder-policy', 'referrer-policy'];
 
-/** What answers are made of. */
+/** The parts of the server that answers need. */
 export interface Ours {
     site: Site;
     modules: Modules;
     traces: Traces;
 }
 
-/** The tag that loads the recorder. `attributes` say how the page records. */
+/** The tag that loads the recorder. `attributes` are the page's settings. */
 export function tag(nonce: string | undefined, isXml: boolean, attributes: string): string {
     // In XHTML a tag outside of the namespace is no script.
     const namespace = isXml ? ' xmlns="http://www.w3.org/1999/xhtml"' : '';
@@ -36,7 +36,7 @@ export function tag(nonce: string | undefined, isXml: boolean, attributes: strin
     return `<script${namespace} src="${SCRIPT}"${allowed} ${addresses} ${attributes}></script>`;
 }
 
-/** Answers requests for our own files, and takes what pages post. */
+/** Answers a request for one of our own URLs. */
 export async function answerOurs(ours: Ours, path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(path, 'http://localhost');
     const name = url.pathname.slice(OURS.length);
@@ -47,7 +47,7 @@ export async function answerOurs(ours: Ours, path: string, request: IncomingMess
         return respond(response, 200, '');
     }
     if (request.method === 'POST' && name === 'probe') return probe(ours, url, request, response);
-    respond(response, 404, 'there is nothing of this name');
+    respond(response, 404, 'not found');
 }
 
 function script(response: ServerResponse, text: string | Buffer): void {
@@ -55,18 +55,18 @@ function script(response: ServerResponse, text: string | Buffer): void {
 }
 
 /**
- * `?to=PATH`, or `?module&to=PATH` for a module: a script that loads the recorder and then the script at that path of the site. A page could
- * start it as a blob, but then the worker would have the page's policy. If the site doesn't answer with a script, this is its answer.
+ * `?to=PATH`, or `?module&to=PATH` for a module: a script that loads the recorder and then the site's script at that path. A worker that
+ * starts as a blob would have the page's policy instead of its own. If the site has no such script, its answer is passed on.
  */
 async function worker({ site }: Ours, { searchParams }: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // Two slashes would name another server.
+    // A path that begins with two slashes would name another server.
     const path = searchParams.get('to') ?? '';
-    if (!/^\/(?!\/)[\x21-\x7e]*$/.test(path) || path.startsWith(OURS)) return respond(response, 400, '`to` is no path of the site');
+    if (!/^\/(?!\/)[\x21-\x7e]*$/.test(path) || path.startsWith(OURS)) return respond(response, 400, '`to` is not a path of the site');
     const answer = await site.answer(request, response, path, CONDITIONS);
     if (answer.statusCode !== 200) return pass(answer, response);
     answer.resume();
     const { host = '' } = request.headers;
-    // Without the recorder, the worker's own script would need no room.
+    // The policy doesn't cover the worker's main script, but it covers scripts that this one loads.
     const own = path.replace(/\?.*/s, '').replaceAll(';', '%3B').replaceAll(',', '%2C');
     makeRoom(answer.headers, `${host}${OURS} ${host}${own}`);
     for (const name of OF_WORKERS) {
@@ -77,9 +77,9 @@ async function worker({ site }: Ours, { searchParams }: URL, request: IncomingMe
     script(response, `${load(SCRIPT)}\n${load(path)}\n`);
 }
 
-/** Answers a module with probes, 204 if it is to stay as it is, or 422 with the reason if it can't have any. */
+/** Answers with the probed module, with 204 if it stays unchanged, or with 422 and the reason if it can't have probes. */
 async function probe({ modules }: Ours, { searchParams }: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // As with parts of traces: pages of other sites can't send it.
+    // As with parts of traces, pages of other sites can't send it.
     if (request.headers[PROBE] === undefined) throw new Refused(400, `the header ${PROBE} is missing`);
     const idBase = searchParams.get('id_base') ?? '';
     if (!/^\d{1,9}$/.test(idBase)) throw new Refused(400, '`id_base` is not a number');

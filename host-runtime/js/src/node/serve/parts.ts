@@ -1,4 +1,4 @@
-/** Parts of traces that pages post, and the files that they become. */
+/** Makes files of the parts of traces that pages post. */
 
 import { closeSync, fstatSync, ftruncateSync, mkdirSync, writeSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -12,35 +12,35 @@ import { body, MAX_POST, Refused, tooLarge } from './answer.js';
 
 /** A part of a page's trace. */
 export interface Part {
-    /** The trace's random number, which the page chose. */
+    /** The trace's random number, in hexadecimal. */
     trace: string;
     /** The part's number, from 0. */
     number: number;
     isLast: boolean;
-    /** Of the last part: how many bytes the browser may not have sent when the page was closed. */
+    /** In the last part: the maximum number of bytes that the browser has not sent. */
     unsent: number;
     /** Complete chunks of the trace. */
     bytes: Uint8Array;
 }
 
-/** How many parts may wait for an earlier one, and how many bytes. More are refused; the page sends them again. */
+/** The most parts, and bytes, that may wait for an earlier part. The page posts refused parts again. */
 const MAX_EARLY = 64;
 const MAX_EARLY_BYTES = 512 << 20;
-/** How long a trace that has its last part waits for earlier ones, in milliseconds. The page is closed and sends nothing again. */
+/** How long a trace with its last part waits for earlier ones, in milliseconds: a closed page posts nothing again. */
 const LATE = 3000;
-/** The status of an answer: there is no room for a part now. */
+/** The status of a response: there is no room for a part now. */
 const NO_ROOM = 507;
 
 const unpack = promisify(gunzip);
-/** Parts are unpacked one after the other, so that many at once take no more memory than one. */
+/** Parts are unpacked one at a time, which limits memory. */
 let unpacking: Promise<unknown> = Promise.resolve();
 
-/** Reads a part. Fails with `Refused` if the request has none. */
+/** Reads a part. Throws `Refused` if the request has none. */
 export async function partOf(request: IncomingMessage): Promise<Part> {
     const { headers } = request;
     const header = (name: string): string => {
         const value = headers[name];
-        // Pages of other sites can't send these headers without a preflight request, which is never answered.
+        // Pages of other sites need a preflight request for these headers, which is never granted.
         if (typeof value !== 'string') throw new Refused(400, `the header ${name} is missing`);
         return value;
     };
@@ -61,10 +61,10 @@ function unpacked(packed: Buffer): Promise<Buffer> {
     return bytes;
 }
 
-/** The file of a page's trace. Its parts are written in their order, each whole or not at all. */
+/** The file of a page's trace. Parts are written in order, each whole or not at all. */
 export class TraceFile {
     readonly path: string;
-    /** Called with what was written. */
+    /** Called with the bytes of each part that was written. */
     onWrite: ((bytes: Uint8Array) => void) | undefined;
     readonly #file: number;
     #isEnded = false;
@@ -94,12 +94,12 @@ export class TraceFile {
         return this.#isEnded;
     }
 
-    /** Whether anything can be read: the first part has what the others need. */
+    /** Whether the file has the first part, without which the others can't be read. */
     get isReadable(): boolean {
         return this.#next > 0;
     }
 
-    /** Adds a part. One that is there already changes nothing. Calls `end` when the trace is whole, or when no other part comes. */
+    /** Adds a part; a duplicate changes nothing. Calls `end` when the trace is complete, or when the missing parts are late. */
     add({ number, isLast, unsent, bytes }: Part, end: () => void): void {
         if (this.#isEnded || number < this.#next) return;
         if (isLast) [this.#last, this.#unsent] = [number, unsent];
@@ -118,29 +118,29 @@ export class TraceFile {
         else this.#late = setTimeout(end, LATE);
     }
 
-    /** Writes the parts that wait for others, and closes the file. Returns what is wrong with the trace. */
+    /** Writes the parts after a missing one, and closes the file. Returns warnings and errors. */
     end(): string[] {
         this.#isEnded = true;
         clearTimeout(this.#late);
-        const wrong = [];
-        if (!this.isReadable) wrong.push(`error: ${this.path}: its first part never came, so nothing of it can be read`);
-        else if (this.#early.size > 0) wrong.push(`warning: ${this.path}: part ${this.#next} never came${this.#missing}`);
+        const problems = [];
+        if (!this.isReadable) problems.push(`error: ${this.path}: its first part is missing, so it can't be read`);
+        else if (this.#early.size > 0) problems.push(`warning: ${this.path}: part ${this.#next} is missing${this.#missing}`);
         try {
-            // Readers report the gap.
+            // Readers report the missing part.
             if (this.isReadable) for (const [, bytes] of [...this.#early].sort(([a], [b]) => a - b)) this.#write(bytes);
         } catch (error) {
-            wrong.push(`error: ${reasonOf(error)}`);
+            problems.push(`error: ${reasonOf(error)}`);
         }
         closeSync(this.#file);
         this.#early.clear();
-        return wrong;
+        return problems;
     }
 
     get #missing(): string {
-        return this.#unsent > 0 ? `; up to ${this.#unsent} bytes are missing, since browsers promise to send 64 KiB of a page that is closed` : '';
+        return this.#unsent > 0 ? `; up to ${this.#unsent} bytes were lost: browsers guarantee only 64 KiB for a closed page` : '';
     }
 
-    /** All of it, or nothing: the page posts again what wasn't taken. */
+    /** Undoes a partial write: the page posts the part again. */
     #write(bytes: Uint8Array): void {
         const before = fstatSync(this.#file).size;
         try {

@@ -3,21 +3,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline, type Readable } from 'node:stream';
 
-/** Headers of an answer that are about one connection. */
+/** Headers that apply to one connection. */
 const OF_CONNECTIONS = ['connection', 'keep-alive', 'trailer', 'transfer-encoding', 'upgrade'];
 
-/** Passes an answer on, with another body if there is one. What the site says of isolation itself, it says still. */
+/** Passes an answer on, optionally with another body. Headers of the site override ours. */
 export function pass(answer: IncomingMessage, response: ServerResponse, other?: Readable): void {
     try {
         for (const [name, value] of Object.entries(answer.headers)) {
             if (value !== undefined && !OF_CONNECTIONS.includes(name)) response.setHeader(name, value);
         }
-        // Here, where it can fail: sites say what node doesn't.
+        // This throws on headers that node refuses to send.
         response.writeHead(answer.statusCode!, answer.statusMessage!);
     } catch (error) {
         answer.destroy();
         throw error;
     }
-    // A browser may go away in the middle of it, and so may the site.
+    // Browser and site may disconnect at any time.
     pipeline(other ?? answer, response, () => answer.destroy());
 }

@@ -1,9 +1,9 @@
-/** The thread that makes a page's report. */
+/** Makes a page's report, in a thread. */
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { pageText } from '../cli-report.js';
 
-/** What the thread begins with. */
+/** The thread's input. */
 export interface ReportData {
     kperf: 'report';
     path: string;

@@ -1,12 +1,12 @@
-/** Reports of pages, made in a thread of their own: a long trace takes seconds, and pages wait for the server. */
+/** Prints reports of pages. A thread makes them: a long trace takes seconds, and pages wait for the server. */
 
 import { Worker } from 'node:worker_threads';
 import type { ReportData } from './report-thread.js';
 
-/** One after the other. */
+/** Reports are printed one at a time. */
 let printing: Promise<unknown> = Promise.resolve();
 
-/** Prints the top of a page's profile; all of it for 0. */
+/** Prints the first `top` functions of a page's profile, or all for 0. */
 export function printPage(path: string, top: number): Promise<void> {
     const printed = printing.then(async () => void process.stdout.write(await text({ kperf: 'report', path, top })));
     printing = printed.catch(() => undefined);

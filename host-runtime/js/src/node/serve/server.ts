@@ -1,4 +1,4 @@
-/** Answers the browser: with the site's files, into whose pages the recorder is put, and with our own. */
+/** Answers the browser: with the site's files, to whose pages it adds the recorder, and with our own. */
 
 import { createServer, ServerResponse, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
 import type { Socket } from 'node:net';
@@ -17,28 +17,28 @@ import { makeRoom } from './policy.js';
 import type { Site } from './site.js';
 import type { Traces } from './traces.js';
 
-/** What the server is made of. */
+/** The server's parts and settings. */
 export interface ServerSettings {
     site: Site;
     modules: Modules;
     traces: Traces;
-    /** The attributes of the script's tag, which say how pages record. */
+    /** The settings of pages, as attributes of the script's tag. */
     attributes: string;
     /** Whether pages are made cross-origin isolated. */
     isolate: boolean;
-    /** Whether only this machine can reach it, and more names to which it answers. */
+    /** Whether only this machine can reach it, and the additional names that it answers to. */
     local: boolean;
     names: string[];
 }
 
-/** The tag goes into the first bytes of a page, at most so many; the rest is passed on as it comes. */
+/** The most bytes of a page that are searched for the tag's place; the rest is streamed. */
 const MAX_HEAD = 1 << 16;
-/** Files of an isolated site are for its own pages. */
+/** Only the site's own pages may embed its files. */
 const OWN = { 'cross-origin-resource-policy': 'same-origin' };
 /** How long a client may take to send its headers, in milliseconds. */
 const PATIENCE = 30_000;
 
-/** A server that doesn't listen yet. */
+/** The server, which doesn't listen yet. */
 export function pageServer(settings: ServerSettings): Server {
     const { site, isolate } = settings;
     const handle = (request: IncomingMessage, response: ServerResponse, how: (path: string) => Promise<void>): void => {
@@ -47,13 +47,13 @@ export function pageServer(settings: ServerSettings): Server {
             if (response.destroyed) return;
             const isRefused = error instanceof Refused;
             if (!isRefused || error.status !== UNKNOWN_NAME) printStatus(`error: ${request.url}: ${reasonOf(error)}`);
-            // What can't be sent on may be among these.
+            // One of these may be the reason.
             for (const name of response.getHeaderNames()) response.removeHeader(name);
             if (isRefused) respond(response, error.status, error.message, { connection: 'close' });
             else respond(response, 502, `kperf-wasm serve: ${site.name} doesn't answer: ${reasonOf(error)}`);
         });
     };
-    // (How long a body may take is the site's choice.)
+    // The site limits how long a body may take.
     const server = createServer({ headersTimeout: PATIENCE, keepAliveTimeout: PATIENCE, requestTimeout: 0, maxHeaderSize: MAX_HEADERS }, (request, response) => {
         handle(request, response, (path) => answer(settings, path, request, response));
     });
@@ -64,7 +64,7 @@ export function pageServer(settings: ServerSettings): Server {
         response.shouldKeepAlive = false;
         response.on('finish', () => socket.end());
         handle(request, response, async (path) => {
-            // Until both sides speak another protocol this is an answer like any.
+            // Until both sides switch protocols, this is an ordinary answer.
             response.assignSocket(socket);
             check(settings, request);
             if (path.startsWith(OURS)) return answerOurs(settings, path, request, response);
@@ -75,14 +75,14 @@ export function pageServer(settings: ServerSettings): Server {
     return server;
 }
 
-/** The status of an answer: the server has another name. */
+/** The status of a response: the server doesn't have the requested name. */
 const UNKNOWN_NAME = 421;
 
 function check({ local, names }: ServerSettings, { headers: { host = '' } }: IncomingMessage): void {
     if (!hasHost(host, local, names)) throw new Refused(UNKNOWN_NAME, "kperf-wasm serve doesn't answer to this name: use an address, localhost, or --allow-host NAME");
 }
 
-/** What is asked for. A proxy's client names the server in front of it. */
+/** The requested path. A proxy's client puts the server before it. */
 function pathOf({ url = '/' }: IncomingMessage): string {
     return url.replace(/^https?:\/\/[^/?]*/i, '').replace(/^(?=\?|$)/, '/');
 }
@@ -96,22 +96,22 @@ async function answer(settings: ServerSettings, path: string, request: IncomingM
     await withRecorder(settings, path, request.headers.host ?? '', page, response);
 }
 
-/** Whether the browser wants to show what it asks for. What a script fetches as data needs no recorder, and may be kept. */
+/** Whether the browser will display the answer. Pages that a script fetches as data get no recorder. */
 function asksForPage(headers: IncomingHttpHeaders): boolean {
     const destination = headers['sec-fetch-dest'];
-    // Browsers say it only to addresses that they trust.
+    // Browsers send it only to trustworthy origins.
     if (destination === undefined) return headers.accept?.includes('text/html') ?? false;
     return ['document', 'iframe', 'frame', 'object', 'embed'].includes(String(destination));
 }
 
-/** Puts the recorder into an answer, if that is a page. */
+/** Adds the recorder to an answer that is a page. */
 async function withRecorder({ attributes }: ServerSettings, path: string, host: string, page: IncomingMessage, response: ServerResponse): Promise<void> {
     const { headers } = page;
     const type = headers['content-type']?.toLowerCase() ?? '';
     const xml = type.startsWith('application/xhtml+xml');
     if (page.statusCode !== 200 || !(xml || type.startsWith('text/html'))) return pass(page, response);
     if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
-        printStatus(`${path}: the server sent it compressed, unasked; it is passed on without a change`);
+        printStatus(`${path}: the site compressed it without being asked to, so it stays unchanged and unrecorded`);
         return pass(page, response);
     }
     let start = Buffer.alloc(0);
@@ -126,14 +126,14 @@ async function withRecorder({ attributes }: ServerSettings, path: string, host: 
     await rest.return?.();
     const body = new PassThrough();
     if (['fffe', 'feff'].includes(start.subarray(0, 2).toString('hex'))) {
-        printStatus(`${path}: it is in UTF-16; it is passed on without a change`);
+        printStatus(`${path}: it is in UTF-16, so it stays unchanged and unrecorded`);
         body.write(start);
     } else {
         const nonce = makeRoom(headers, `${host}${OURS}`);
         body.write(start.subarray(0, place.at));
         body.write(tag(nonce, xml, attributes));
         body.write(start.subarray(place.at));
-        // A cached copy would be wrong when this server is gone.
+        // A cached copy would be wrong after this server ends.
         headers['cache-control'] = 'no-store';
         for (const name of ['content-length', 'etag', 'last-modified', 'accept-ranges']) delete headers[name];
     }

@@ -1,4 +1,4 @@
-/** The site that is served: another development server, or a folder behind a server of our own that only we can reach. */
+/** The site that is served: another development server, or an internal server of a folder's files. */
 
 import { statSync } from 'node:fs';
 import { Agent, request as ask, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -7,12 +7,12 @@ import { Usage } from '../cli-args.js';
 import { MAX_HEADERS } from './answer.js';
 import { folderServer } from './folder.js';
 
-/** Headers that are about one connection. */
+/** Headers that apply to one connection. */
 const OF_CONNECTIONS = ['connection', 'keep-alive', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade'];
 
-/** Something that answers requests. */
+/** A server that answers requests. */
 export class Site {
-    /** What people call it. */
+    /** Its name in messages. */
     readonly name: string;
     readonly #authority: string;
     readonly #agent: Agent;
@@ -36,22 +36,22 @@ export class Site {
         return new Site(path, 'localhost', agent);
     }
 
-    /** Another development server, by its address. */
+    /** Another development server, by its URL. */
     static proxy(address: string): Site {
         const url = URL.canParse(address) ? new URL(address) : undefined;
-        if (url?.protocol !== 'http:') throw new Usage(`\`${address}\` doesn't begin with http://, which is all that --proxy takes`);
-        if (url.pathname !== '/' || url.search !== '' || url.hash !== '') throw new Usage(`\`${address}\` has a path; give only the server, its paths stay as they are`);
+        if (url?.protocol !== 'http:') throw new Usage(`\`${address}\` is not an http URL, and --proxy takes no other`);
+        if (url.pathname !== '/' || url.search !== '' || url.hash !== '') throw new Usage(`\`${address}\` has a path: give only the server`);
         return new Site(address, url.host, new Agent({ keepAlive: true }));
     }
 
     /**
-     * Its answer to what a browser asks for, who may go away before `response` is whole. `path` is another one than the browser's, or
-     * the same. Fails if the site doesn't answer.
+     * The site's answer to a browser's request, for `path` and without some headers. Ends when `response` is closed. Rejects if the site
+     * doesn't answer.
      */
     answer(request: IncomingMessage, response: ServerResponse, path: string, without: string[] = []): Promise<IncomingMessage> {
         return new Promise((resolve, reject) => {
             const headers = this.#headers(request.headers, [...OF_CONNECTIONS, ...without]);
-            // Without it some methods would have a body that nothing tells the end of, and that the site took for another request.
+            // Without it the body of some methods has no end, and the site would take it for another request.
             if (request.headers['transfer-encoding'] !== undefined) headers['transfer-encoding'] = 'chunked';
             const begin = (): void => {
                 const asked = this.#ask(request, path, headers);
@@ -60,7 +60,7 @@ export class Site {
                     resolve(answer);
                 });
                 asked.on('error', (error: Error & { code?: string }) => {
-                    // The site closed a connection that was kept, when this was on its way.
+                    // The site closed a kept connection before it read this request.
                     const isStale = asked.reusedSocket && error.code === 'ECONNRESET' && ['GET', 'HEAD'].includes(request.method!);
                     if (isStale && !response.destroyed) begin();
                     else reject(error);
@@ -73,8 +73,8 @@ export class Site {
     }
 
     /**
-     * Connects the browser with the site, where both want another protocol than HTTP; `takeOver` takes the connection from those who
-     * speak HTTP. Where the site doesn't, that is its answer. Fails if there is none.
+     * Switches protocols between the browser and the site. `takeOver` is called when the site agrees; otherwise the site's answer is
+     * returned. Rejects if there is none.
      */
     upgrade(request: IncomingMessage, path: string, socket: Duplex, begun: Buffer, takeOver: () => void): Promise<IncomingMessage | undefined> {
         return new Promise((resolve, reject) => {
@@ -109,24 +109,24 @@ export class Site {
     }
 
     /**
-     * What the site is told. It gets its own name in the place of ours: servers compare where a request comes from with their name,
-     * against forgery; so pages of ours are pages of theirs, and those of other sites stay what they are.
+     * The headers for the site, with its name instead of ours. Servers compare a request's origin with their name, against forgery; so
+     * requests of our pages come from the site's own, and those of other sites still don't.
      */
     #headers(headers: IncomingHttpHeaders, without: string[]): IncomingHttpHeaders {
         const ours = `http://${headers.host}`;
-        const told: IncomingHttpHeaders = { ...headers, host: this.#authority };
-        for (const name of without) delete told[name];
+        const sent: IncomingHttpHeaders = { ...headers, host: this.#authority };
+        for (const name of without) delete sent[name];
         for (const name of ['origin', 'referer'] as const) {
-            const path = told[name]?.startsWith(ours) ? told[name].slice(ours.length) : undefined;
-            if (path === '' || path?.startsWith('/')) told[name] = `http://${this.#authority}${path}`;
+            const path = sent[name]?.startsWith(ours) ? sent[name].slice(ours.length) : undefined;
+            if (path === '' || path?.startsWith('/')) sent[name] = `http://${this.#authority}${path}`;
         }
-        return told;
+        return sent;
     }
 
-    /** Makes a redirection to the site lead to us. */
+    /** Redirects to us rather than to the site. */
     #localize(headers: IncomingHttpHeaders): void {
         const base = `http://${this.#authority}`;
-        // (Two slashes would name another server.)
+        // A path that begins with two slashes would name another server.
         if (headers.location?.startsWith(`${base}/`) && headers.location[base.length + 1] !== '/') headers.location = headers.location.slice(base.length);
     }
 }
@@ -134,7 +134,7 @@ export class Site {
 /** One end of a connection within this process. */
 class Side extends Duplex {
     #other: Side | undefined;
-    /** Called when the other side has room. */
+    /** Continues the write that the other side had no room for. */
     #written: (() => void) | undefined;
 
     static pair(): [Side, Side] {

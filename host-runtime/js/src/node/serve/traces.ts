@@ -8,14 +8,14 @@ import { coreModule } from '../core.js';
 import { TraceFile, type Part } from './parts.js';
 import { printPage } from './report.js';
 
-/** What becomes of traces. */
+/** The files, reports and spans of traces. */
 export interface TraceSettings {
     folder: string;
-    /** The files' name: `NAME-1.kperf` and so on. */
+    /** Files are named `NAME-1.kperf` and so on. */
     name: string;
-    /** Where spans go, if they are sent. */
+    /** The Collector, if spans are sent. */
     otlp: OtlpOptions | undefined;
-    /** How many functions a report has. */
+    /** The number of functions in a report, or 0 for all. */
     top: number;
 }
 
@@ -29,7 +29,7 @@ export class Traces {
         this.#settings = settings;
     }
 
-    /** Takes a part. A part that was taken before changes nothing. */
+    /** Takes a part; a duplicate changes nothing. */
     take(part: Part): void {
         let trace = this.#traces.get(part.trace);
         if (!trace) this.#traces.set(part.trace, (trace = new Trace(this.#settings)));
@@ -41,9 +41,9 @@ export class Traces {
         });
     }
 
-    /** Ends and reports the traces that are not complete, and waits for all. */
+    /** Ends and reports incomplete traces, and waits for all. */
     async stop(): Promise<void> {
-        if (this.#settings.otlp && this.#traces.size > 0) printStatus('waits until the spans are sent; Ctrl-C again ends it at once');
+        if (this.#settings.otlp && this.#traces.size > 0) printStatus('waits until the spans are sent; another Ctrl-C ends it at once');
         await Promise.all(this.#finishing);
         for (const { file, finish } of this.#traces.values()) if (!file.isEnded) await finish();
     }
@@ -73,7 +73,7 @@ class Trace {
         if (file.isReadable) await printPage(file.path, this.#top).catch((error: unknown) => printStatus(`error: ${reasonOf(error)}`));
         const failure = await this.#spans?.close().then(() => this.#spansFailure, reasonOf);
         if (failure !== undefined) printStatus(`error: ${file.path}: ${failure}`);
-        // It has an instance of the core.
+        // Releases its instance of the core.
         this.#spans = undefined;
     };
 
@@ -81,7 +81,7 @@ class Trace {
         try {
             this.#spans?.chunk(bytes);
         } catch (error) {
-            // The file goes on without spans.
+            // The file is still written.
             this.#spansFailure ??= reasonOf(error);
         }
     }
