@@ -3,5 +3,7 @@
 pub(crate) mod debug_companion;
 pub(crate) mod demangle;
 pub(crate) mod func_names;
+pub(crate) mod map;
 pub(crate) mod mismatch;
+pub(crate) mod section;
 pub(crate) mod symbol_file;

@@ -5,18 +5,22 @@
 //! If something isn't understood, there is no debug information at all: what is wrong is worse than none.
 
 mod aranges;
+mod code;
 mod entries;
 mod expressions;
 mod lines;
 mod lists;
 mod macros;
+mod patch;
 
 pub(crate) use crate::debug_info::source::Problem;
 use crate::debug_info::source::{Bytes, Units};
-use crate::module::info::{BodyPlace, ModuleInfo};
+use crate::module::info::ModuleInfo;
 use crate::module::moves::Moves;
+use code::Code;
 pub(crate) use expressions::Globals;
-use gimli::{DebugAddrBase, DebugAddrIndex, Dwarf, LittleEndian, Section as _};
+use gimli::{Dwarf, LittleEndian, Section as _};
+use patch::{Patch, number};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
@@ -64,47 +68,6 @@ pub(crate) struct Converted {
     patches: BTreeMap<&'static str, Vec<Patch>>,
     /// Sections that are written anew.
     replaced: BTreeMap<&'static str, Vec<u8>>,
-}
-
-/// Another number at an offset of a section.
-#[derive(Clone, Copy, Debug)]
-struct Patch {
-    at: usize,
-    /// How many bytes it has.
-    size: u8,
-    /// Whether these are LEB128.
-    leb: bool,
-    value: u64,
-}
-
-/// Offsets in a section that is written anew: where the things that they name have come to.
-type Offsets = BTreeMap<usize, usize>;
-
-/// What addresses mean, before and after.
-struct Code<'a> {
-    moves: &'a Moves,
-    globals: Globals,
-    start: u64,
-    bodies: &'a [BodyPlace],
-}
-
-impl Code<'_> {
-    /// Where an address has come to. Linkers leave other numbers where a function was removed: `None`.
-    fn address(&self, old: u64) -> Option<u64> {
-        self.moves.address(old, self.start, self.bodies)
-    }
-
-    /// The same, for both ends of a range.
-    fn range(&self, begin: u64, end: u64) -> Option<(u64, u64)> {
-        let new = self.address(begin)?;
-        // A range ends in the function that it begins in, or in one behind it.
-        Some((
-            new,
-            self.address(end)
-                .filter(|&end| end >= new)
-                .unwrap_or(new.saturating_add(end.saturating_sub(begin))),
-        ))
-    }
 }
 
 /// Reads a module's debug information, and says what becomes of it.
@@ -187,39 +150,4 @@ impl Converted {
         }
         Ok(())
     }
-}
-
-impl Patch {
-    fn put(self, place: &mut [u8]) -> Result<(), Problem> {
-        let mut left = self.value;
-        let last = place.len().saturating_sub(1);
-        for (n, byte) in place.iter_mut().enumerate() {
-            if self.leb {
-                *byte = (left & 0x7f) as u8 | if n < last { 0x80 } else { 0 };
-                left >>= 7;
-            } else {
-                *byte = left as u8;
-                left = left.checked_shr(8).unwrap_or(0);
-            }
-        }
-        if left == 0 { Ok(()) } else { Err(Problem::NoRoom) }
-    }
-}
-
-/// A number of so many bytes at an offset.
-fn number(data: &[u8], at: usize, size: u8) -> Option<u64> {
-    let bytes = data.get(at..at.checked_add(size.into())?)?;
-    Some(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
-}
-
-/// The address with an index, and where it stands in the table of addresses.
-fn address_at(
-    dwarf: &Dwarf<Bytes<'_>>,
-    size: u8,
-    base: DebugAddrBase,
-    index: DebugAddrIndex,
-) -> Result<(u64, usize), Problem> {
-    let at = index.0.checked_mul(size.into()).and_then(|offset| base.0.checked_add(offset));
-    let at = at.ok_or(Problem::Reference)?;
-    Ok((number(dwarf.debug_addr.reader().slice(), at, size).ok_or(Problem::Reference)?, at))
 }

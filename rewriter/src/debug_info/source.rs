@@ -1,35 +1,31 @@
 //! Where functions stand in the source, as the module's DWARF says.
 
+mod debug;
 mod inlined;
 mod paths;
+mod problem;
 mod rows;
 pub(crate) mod units;
 
 use crate::Warning;
 use crate::debug_info::source_map::SourceMap;
 use crate::module::info::{BodyPlace, ModuleInfo};
-use gimli::{
-    AttributeValue, DebugStrOffsetsBase, Dwarf, EndianSlice, LittleEndian, Section as _, UnitOffset,
-};
+use debug::Debug;
+pub(crate) use debug::Layout;
+use gimli::{AttributeValue, Dwarf, LittleEndian, Section as _, UnitOffset};
 use inlined::{Bodies, Room, UnitCalls};
 use kperf_abi::{Inlined, InlinedFunction, Row, Source};
 use paths::Paths;
+pub(crate) use problem::Problem;
 use rayon::prelude::*;
 use rows::{Program, Rows};
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
-use std::fmt;
 use units::Budget;
-pub(crate) use units::{Unit, Units};
-
-pub(crate) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
+pub(crate) use units::{Bytes, Unit, Units};
 
 /// How many DIEs may point to one another until one says where the function is declared.
 const MAX_HOPS: u32 = 8;
-/// The most bytes that a body's size takes, which some compilers count to the body.
-const SIZE_BYTES: u64 = 5;
-/// The longest name of a file or a folder.
-const MAX_NAME: usize = 4096;
 
 /// Where functions stand in the source.
 #[derive(Clone, Debug, Default)]
@@ -43,77 +39,6 @@ pub(crate) struct Sources {
     /// What is inlined in each body.
     inlined: Bodies,
     inlined_functions: Vec<InlinedFunction>,
-}
-
-/// Where the bodies of a module lie: what DWARF's addresses mean.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout<'a> {
-    /// Where the content of the code section begins, which addresses are counted from.
-    pub(crate) code: u64,
-    /// In the order of their indices.
-    pub(crate) bodies: &'a [BodyPlace],
-}
-
-impl Layout<'_> {
-    /// The defined function at an address. Linkers leave 0 or all ones where a function was removed.
-    pub(crate) fn body_at(&self, address: u64) -> Option<usize> {
-        let at = self.code.checked_add(address).filter(|_| address > 0)?;
-        let n = self.bodies.partition_point(|body| u64::from(body.end) <= at);
-        let body = self.bodies.get(n)?;
-        (u64::from(body.start) <= at.saturating_add(SIZE_BYTES)).then_some(n)
-    }
-}
-
-/// Why places aren't known.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Problem {
-    Dwarf(gimli::Error),
-    /// A unit wants more read than it has bytes for.
-    TooMuch,
-    /// There are more rows in line tables than are kept.
-    ManyLines,
-    /// More calls are inlined than are kept.
-    ManyInlined,
-    /// The names of inlined functions would take more room than what names them by far.
-    LongNames,
-    /// The paths would take more room than what names them by far.
-    LongPaths,
-    /// The parts of it are in other files.
-    Split,
-    /// Something names what isn't there, or is of a form that isn't known.
-    Reference,
-    /// A number is larger than its place, now that the code has moved.
-    NoRoom,
-}
-
-impl From<gimli::Error> for Problem {
-    fn from(error: gimli::Error) -> Problem {
-        Problem::Dwarf(error)
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Problem::Dwarf(error) => error.fmt(f),
-            Problem::TooMuch => {
-                f.write_str("a unit has many more attributes than bytes; the rest of it is left out")
-            }
-            Problem::ManyLines => f.write_str("it has too many lines to keep them; lines are left out"),
-            Problem::ManyInlined => {
-                f.write_str("more calls are inlined than can be; what is inlined is left out")
-            }
-            Problem::LongNames => {
-                f.write_str("the names of inlined functions are too long; what is inlined is left out")
-            }
-            Problem::Split => f.write_str("parts of it are in other files (split DWARF)"),
-            Problem::Reference => f.write_str("it names something that isn't there, or has an unknown form"),
-            Problem::NoRoom => f.write_str("a number is too large for its place"),
-            Problem::LongPaths => {
-                f.write_str("the paths of files are too long; the rest of them is left out")
-            }
-        }
-    }
 }
 
 impl Sources {
@@ -207,18 +132,7 @@ struct Place {
     line: u32,
 }
 
-struct Debug<'i, 'a> {
-    layout: Layout<'i>,
-    dwarf: Dwarf<Bytes<'a>>,
-    units: Units<'a>,
-}
-
 impl<'a> Debug<'_, 'a> {
-    /// How many bytes can say names.
-    fn bytes_with_names(&self) -> usize {
-        self.dwarf.debug_info.reader().len() + self.dwarf.debug_str.reader().len()
-    }
-
     /// The functions as they are declared or, where no unit of a line program says that, by the line program.
     fn sources(&self, problems: &mut Vec<Problem>) -> Sources {
         let units = &self.units.units;
@@ -342,83 +256,10 @@ impl<'a> Debug<'_, 'a> {
         }
         Ok(None)
     }
-
-    fn address(&self, unit: &Unit<'a>, value: AttributeValue<Bytes<'a>>) -> Result<Option<u64>, Problem> {
-        Ok(match value {
-            AttributeValue::Addr(address) => Some(address),
-            AttributeValue::DebugAddrIndex(index) if index.0 < self.dwarf.debug_addr.reader().len() => {
-                let size = unit.header.address_size();
-                Some(self.dwarf.debug_addr.get_address(size, unit.addresses, index)?)
-            }
-            _ => None,
-        })
-    }
-
-    /// Where the text is that a value says.
-    fn text(&self, unit: &Unit<'a>, value: &AttributeValue<Bytes<'a>>) -> Result<Option<Text<'a>>, Problem> {
-        text(&self.dwarf, unit, unit.strings, value)
-    }
-
-    /// The text of a value of the unit's line program, or of its root in the module; `None` for one that is longer than names are.
-    fn text_here(
-        &self,
-        unit: &Unit<'a>,
-        value: &AttributeValue<Bytes<'a>>,
-    ) -> Result<Option<String>, Problem> {
-        Ok(text(&self.dwarf, unit, unit.strings, value)?.and_then(Text::read))
-    }
-}
-
-/// A text in a section: no more than names have, and what stands behind them.
-#[derive(Clone, Copy)]
-struct Text<'a> {
-    bytes: &'a [u8],
-    /// Whether it is all of the bytes, without a 0 at their end.
-    is_whole: bool,
-}
-
-impl Text<'_> {
-    /// The text; `None` if it is longer than names are.
-    fn read(self) -> Option<String> {
-        if self.is_whole {
-            return name(self.bytes);
-        }
-        let end = self.bytes.iter().position(|&byte| byte == 0)?;
-        name(self.bytes.get(..end)?)
-    }
-}
-
-fn text<'a>(
-    dwarf: &Dwarf<Bytes<'a>>,
-    unit: &Unit<'a>,
-    strings: DebugStrOffsetsBase,
-    value: &AttributeValue<Bytes<'a>>,
-) -> Result<Option<Text<'a>>, Problem> {
-    let (section, offset) = match *value {
-        AttributeValue::String(text) => return Ok(Some(Text { bytes: text.slice(), is_whole: true })),
-        AttributeValue::DebugStrRef(offset) => (dwarf.debug_str.reader(), offset.0),
-        AttributeValue::DebugLineStrRef(offset) => (dwarf.debug_line_str.reader(), offset.0),
-        AttributeValue::DebugStrOffsetsIndex(index) => {
-            let offsets = &dwarf.debug_str_offsets;
-            if index.0 >= offsets.reader().len() {
-                return Ok(None);
-            }
-            let offset = offsets.get_str_offset(unit.header.format(), strings, index)?;
-            (dwarf.debug_str.reader(), offset.0)
-        }
-        _ => return Ok(None),
-    };
-    // No further than a name goes: thousands of files may have the same megabyte for a name.
-    let rest = section.slice().get(offset..).unwrap_or_default();
-    Ok(Some(Text { bytes: &rest[..rest.len().min(MAX_NAME + 1)], is_whole: false }))
 }
 
 /// The first line of each body that a line program knows.
 fn first_lines(program: &Program) -> Vec<Place> {
     let place = |(body, file, line)| Place { body: body as usize, unit: program.unit, file, line };
     program.first_lines().into_iter().map(place).collect()
-}
-
-fn name(text: &[u8]) -> Option<String> {
-    (text.len() <= MAX_NAME).then(|| String::from_utf8_lossy(text).into_owned())
 }

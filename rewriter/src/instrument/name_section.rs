@@ -2,7 +2,7 @@
 
 use crate::instrument::body::facts::BodyFacts;
 use crate::instrument::context::Context;
-use crate::names::func_names::{FUNCTIONS, names_in};
+use crate::names::section::{FUNCTIONS, names_in};
 use crate::plan::choose::Plan;
 use kperf_abi::FuncIndex;
 use std::collections::{BTreeMap, HashSet};

@@ -11,7 +11,8 @@ use crate::instrument::write::{Output, Writer};
 use crate::module::functions::FunctionSet;
 use crate::module::info::{ModuleInfo, Proposal};
 use crate::names::debug_companion;
-use crate::names::func_names::{self, FuncNames};
+use crate::names::func_names::FuncNames;
+use crate::names::section::module_name;
 use crate::names::symbol_file;
 use crate::plan::allocators::Allocators;
 use crate::plan::calls::Calls;
@@ -319,8 +320,7 @@ fn identity_of(
             })
         },
     );
-    let name =
-        surroundings.map(|surroundings| surroundings.name.clone()).or_else(|| func_names::module_name(info));
+    let name = surroundings.map(|surroundings| surroundings.name.clone()).or_else(|| module_name(info));
     let mut identity = ModuleIdentity {
         name: name.unwrap_or_else(|| options.module_name.clone()),
         sha256,

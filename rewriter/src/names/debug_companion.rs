@@ -6,7 +6,7 @@ use crate::debug_info::source_map::{self, SourceMap};
 use crate::module::functions::FunctionSet;
 use crate::module::info::{BodyPlace, ModuleInfo};
 use crate::names::demangle::demangle;
-use crate::names::func_names::for_each_name;
+use crate::names::section::for_each_name;
 use crate::plan::calls::Calls;
 use crate::plan::reach::HostReach;
 use crate::{Error, Host, Mismatch};

@@ -5,27 +5,17 @@
 
 mod cpp;
 mod haskell;
+mod limit;
 mod plain;
 
-use std::fmt::{self, Write};
+use limit::{Limit, Limited};
+use std::fmt::Write;
 
 /// Longer names are no names. (The demanglers go as deep as a name is long in some places.)
 const MAX_LENGTH: usize = 1 << 16;
 
 /// The largest names of Rust are 3.2 times as long demangled.
 const RUST_OUTPUT: Limit = Limit { base: 256, each: 8 };
-
-/// Bytes of a demangled name: `base`, and `each` for each byte of the mangled one.
-struct Limit {
-    base: usize,
-    each: usize,
-}
-
-impl Limit {
-    fn of(&self, name: &str) -> usize {
-        self.base + self.each * name.len()
-    }
-}
 
 /// The demangled name, if the name is mangled by a scheme that is known: Rust (both), C++ (Itanium) and Haskell
 /// (GHC).
@@ -43,26 +33,6 @@ pub(crate) fn demangle(name: &str) -> Option<String> {
         return cpp::demangle(name);
     }
     haskell::demangle(name)
-}
-
-/// Text that fails to grow beyond a limit.
-struct Limited {
-    text: String,
-    room: usize,
-}
-
-impl Limited {
-    fn new(room: usize) -> Limited {
-        Limited { text: String::new(), room }
-    }
-}
-
-impl Write for Limited {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.room = self.room.checked_sub(text.len()).ok_or(fmt::Error)?;
-        self.text.push_str(text);
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::debug_info::codes;
 use crate::debug_info::source::Sources;
 use crate::names::debug_companion::{modules_of, rename};
-use crate::names::func_names::NameMap;
+use crate::names::map::NameMap;
 use crate::{Mismatch, ModuleInfo, SourceMap, Twin};
 use kperf_abi::{FuncIndex, Inlined, Row, Source, Symbol, SymbolTable};
 use std::collections::HashMap;

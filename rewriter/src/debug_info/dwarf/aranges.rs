@@ -1,6 +1,7 @@
 //! `.debug_aranges`: which unit has which addresses.
 
-use super::{Code, Patch, number};
+use super::code::Code;
+use super::patch::{Patch, number};
 use crate::debug_info::source::Problem;
 
 pub(super) fn convert(data: &[u8], code: &Code<'_>) -> Result<Vec<Patch>, Problem> {

@@ -1,6 +1,8 @@
 //! `.debug_info`: the addresses and lengths of entries, and what they refer to in sections that are written anew.
 
-use super::{Code, Patch, address_at, expressions};
+use super::code::{Code, address_at};
+use super::expressions;
+use super::patch::Patch;
 use crate::debug_info::source::{Bytes, Problem, Unit, Units};
 use gimli::{AttributeValue, DwForm, Dwarf};
 use rayon::prelude::*;

@@ -1,6 +1,6 @@
 //! Where variables are: expressions may name globals, such as a stack pointer's.
 
-use super::Patch;
+use super::patch::Patch;
 use crate::debug_info::source::{Bytes, Problem};
 use gimli::{Encoding, Expression, Operation};
 

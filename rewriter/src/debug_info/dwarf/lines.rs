@@ -1,6 +1,7 @@
 //! `.debug_line`: line programs with other steps from address to address. All else of them stays, byte for byte.
 
-use super::{Code, Offsets};
+use super::code::Code;
+use super::patch::{Offsets, number};
 use crate::debug_info::source::{Bytes, Problem};
 use gimli::{DebugLine, DebugLineOffset, LineProgramHeader, LittleEndian, Reader as _};
 use kperf_abi::leb128;
@@ -88,8 +89,7 @@ impl<'a> Program<'_, 'a> {
                         }
                         Some(SET_ADDRESS) => {
                             let size = operands.len();
-                            self.old =
-                                super::number(operands.slice(), 0, size as u8).ok_or(Problem::Reference)?;
+                            self.old = number(operands.slice(), 0, size as u8).ok_or(Problem::Reference)?;
                             let new = self.code.address(self.old);
                             self.is_dead = new.is_none();
                             self.set_address(new.unwrap_or(self.old), size)?;

@@ -1,8 +1,10 @@
 //! Lists of ranges and of locations: `.debug_ranges` and `.debug_loc`, whose numbers change in their places, and those of
 //! DWARF 5, which are written anew.
 
+use super::code::{Code, address_at};
 use super::entries::ListUse;
-use super::{Code, Offsets, Patch, address_at, expressions, number};
+use super::expressions;
+use super::patch::{Offsets, Patch, number};
 use crate::debug_info::source::{Bytes, Problem};
 use gimli::{DebugAddrIndex, Dwarf, LittleEndian, Reader as _};
 use kperf_abi::leb128;

@@ -1,6 +1,7 @@
 //! `.debug_macro` names line programs, which have moved. It has no addresses.
 
-use super::{Offsets, Patch, Problem, number};
+use super::patch::{Offsets, Patch, number};
+use crate::debug_info::source::Problem;
 
 /// DWARF 5, 6.3.1: what a unit begins with.
 const IS_64: u8 = 1;

@@ -4,26 +4,22 @@
 //! functions they are of is found out later, each function once: thousands of calls may be of the same.
 
 mod names;
+mod room;
 
-use super::units;
-use super::{Budget, Debug, Paths, Problem, UnitOffset};
-use gimli::{AttributeValue, DebugInfoOffset, RangeListsOffset, Section as _};
+use super::debug::Debug;
+use super::paths::Paths;
+use super::problem::Problem;
+use super::units::{self, Budget};
+use gimli::{AttributeValue, DebugInfoOffset, RangeListsOffset, Section as _, UnitOffset};
 use kperf_abi::{Inlined, InlinedCall, InlinedFunction, MAX_INLINED, Region, Source};
 use names::{Function, Said, read_names};
 use rayon::prelude::*;
+pub(super) use room::Room;
 use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// How many calls and ranges of them are kept of a module at most. What compilers say of one takes ten bytes or more.
-const MAX_RANGES: usize = 1 << 22;
-const BYTES_PER_RANGE: usize = 4;
-const SOME_RANGES: usize = 1 << 10;
-/// How long all names together may be: so many bytes, and so many for each of the sections that have them.
-const NAMES: usize = 1 << 20;
-const NAMES_PER_BYTE: usize = 4;
 /// How many entries may point to one another until one says the function's name.
 const MAX_HOPS: u32 = 8;
 
@@ -83,28 +79,6 @@ impl Bodies {
     pub(super) fn get(&self, body: u32) -> Inlined {
         let bytes = self.places.get(&body).and_then(|&(start, end)| self.bytes.get(start..end));
         bytes.map_or_else(Inlined::default, Inlined::from_bytes)
-    }
-}
-
-/// What is left of the room for calls and ranges, or for names.
-pub(super) struct Room(AtomicUsize);
-
-impl Room {
-    pub(super) fn of(debug: &Debug<'_, '_>) -> Room {
-        let ranges = &debug.dwarf.ranges;
-        let bytes = debug.dwarf.debug_info.reader().len()
-            + ranges.debug_ranges().reader().len()
-            + ranges.debug_rnglists().reader().len();
-        Room(AtomicUsize::new((SOME_RANGES + bytes / BYTES_PER_RANGE).min(MAX_RANGES)))
-    }
-
-    /// Whether there was so much.
-    fn take(&self, wanted: usize) -> bool {
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(wanted)).is_ok()
-    }
-
-    fn take_one(&self) -> Result<(), Problem> {
-        if self.take(1) { Ok(()) } else { Err(Problem::ManyInlined) }
     }
 }
 
@@ -317,7 +291,7 @@ impl<'a> Debug<'_, 'a> {
         entries.dedup();
         let placed = entries.into_iter().filter_map(|entry| Some((entry, self.units.unit_of(entry)?)));
         let placed: Vec<(DebugInfoOffset, (usize, UnitOffset))> = placed.collect();
-        let room = Room(AtomicUsize::new(NAMES + NAMES_PER_BYTE * self.bytes_with_names()));
+        let room = Room::of_names(self);
         // Units repeat what they include.
         let names: Mutex<HashSet<Arc<str>>> = Mutex::default();
         let by_unit: Vec<_> = placed.chunk_by(|a, b| a.1.0 == b.1.0).collect();

@@ -1,6 +1,8 @@
 //! The paths of source files.
 
-use super::{Debug, Problem, Unit};
+use super::debug::Debug;
+use super::problem::Problem;
+use super::units::Unit;
 use gimli::Section as _;
 use std::collections::HashMap;
 

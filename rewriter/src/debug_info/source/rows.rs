@@ -2,8 +2,10 @@
 //!
 //! Large modules have millions of them, so they are packed: three or four bytes each instead of twenty.
 
+use super::debug::{Debug, Layout};
+use super::paths::Paths;
+use super::problem::Problem;
 use super::units::LineProgram;
-use super::{Debug, Layout, Paths, Problem};
 use kperf_abi::{Row, Source, leb128};
 use rayon::prelude::*;
 use std::collections::HashMap;

@@ -4,11 +4,11 @@
 //! have bytes in common, and all of them together take no more than the section. What a unit makes us read elsewhere is
 //! counted too, in attributes: they may take no bytes at all.
 
-use super::{Bytes, Problem};
+use super::problem::Problem;
 use gimli::{
     Abbreviations, AttributeValue, DebugAbbrev, DebugAbbrevOffset, DebugAddrBase, DebugInfoOffset, DebugLine,
-    DebugLineOffset, DebugRngListsBase, DebugStrOffsetsBase, Dwarf, DwarfFileType, IncompleteLineProgram,
-    LittleEndian, Section as _, UnitHeader, UnitOffset, UnitType,
+    DebugLineOffset, DebugRngListsBase, DebugStrOffsetsBase, Dwarf, DwarfFileType, EndianSlice,
+    IncompleteLineProgram, LittleEndian, Section as _, UnitHeader, UnitOffset, UnitType,
 };
 use std::collections::BTreeMap;
 
@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 /// or more, but for flags.
 const ATTRIBUTES: usize = 256;
 const ATTRIBUTES_PER_BYTE: usize = 16;
+
+/// The bytes of a section.
+pub(crate) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
 pub(crate) type LineProgram<'a> = IncompleteLineProgram<Bytes<'a>>;
 

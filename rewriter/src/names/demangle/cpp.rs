@@ -8,7 +8,8 @@
 //!
 //! What needs more stays mangled. Of 400,944 names of a Linux system (LLVM's among them) 229 do.
 
-use super::{Limit, Limited, plain};
+use super::limit::{Limit, Limited};
+use super::plain;
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 
 /// Levels of productions, as `cpp_demangle` counts them.

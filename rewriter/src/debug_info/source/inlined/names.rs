@@ -1,7 +1,8 @@
 //! The names of functions that are inlined.
 
-use super::Room;
-use crate::debug_info::source::{Problem, Text, name};
+use super::room::Room;
+use crate::debug_info::source::debug::{Text, name};
+use crate::debug_info::source::problem::Problem;
 use crate::names::demangle::demangle;
 use gimli::DebugInfoOffset;
 use std::collections::HashSet;
