@@ -1,3 +1,5 @@
-// Tests in browsers once more, with modules that have their recorder inside.
+// Tests in browsers once more, with inlined probes.
+import { effort } from './support/effort.mjs';
 process.env.KPERF_TEST_PROBE = 'inline';
-for (const tests of ['golden', 'browser', 'browser-same-calls', 'browser-suspension', 'browser-workers', 'browser-firefox']) await import(`./${tests}.test.mjs`);
+const others = effort([], ['browser-same-calls', 'browser-suspension', 'browser-workers', 'browser-firefox']);
+for (const tests of ['golden', 'browser', ...others]) await import(`./${tests}.test.mjs`);

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { folder, kperf, PACKAGE, ROOT } from './support/cli.mjs';
+import { effort } from './support/effort.mjs';
 
 const work = folder();
 const life = join(ROOT, 'examples/game-of-life/rust/life.wasm');
@@ -28,7 +29,10 @@ function ok(...args) {
     assert.equal(status, 0, stderr);
     return { stdout, stderr };
 }
-const FILTERS = [[], ['--only', 'life::*'], ['--skip', '/neighbors/', '--depth', '4'], ['--min-time', '10us', '--range', '100us~20ms'], ['--lane', '0', '--match', 'text', '--only', 'life']];
+const FILTERS = [
+    [], ['--skip', '/neighbors/', '--depth', '4'], ['--min-time', '10us', '--range', '100us~20ms'],
+    ...effort([], [['--only', 'life::*'], ['--lane', '0', '--match', 'text', '--only', 'life']]),
+];
 
 test('a page is the one that the command of Rust writes', () => {
     for (const [trace, ...flags] of [...FILTERS.map((flags) => [traces[2], ...flags]), [profile], [traces[2], '--detail', '100']]) {
@@ -48,7 +52,10 @@ test('so are pictures', () => {
 });
 
 test('so are comparisons', () => {
-    for (const flags of [['--metric', 'self'], ['--metric', 'calls'], ['--by', 'path', '--metric', 'total'], ['--limit', '2'], ['--only', 'life::*']]) {
+    for (const flags of [
+        ['--metric', 'self'], ['--by', 'path', '--metric', 'total'],
+        ...effort([], [['--metric', 'calls'], ['--limit', '2'], ['--only', 'life::*']]),
+    ]) {
         for (const sides of [[traces[0], traces[1]], [traces[0], traces[1], '--', traces[2], traces[3]]]) {
             const args = ['diff', ...flags, '--format', 'json', ...sides];
             assert.deepEqual(JSON.parse(ok(...args).stdout), JSON.parse(kperf(...args)), args.join(' '));

@@ -1,50 +1,66 @@
-// Runs the tests in this node, and in the current one those of what engines and their loaders do. With KPERF_TESTS=all, the current one and
-// node 24 run all but browsers. `npm test -- WORD` takes the files with that word in their names, in all nodes.
+// Runs the tests. The short form runs each file once: in the current node the files that depend on the engine's modules,
+// threads and loaders, in this node all others with both browsers. It leaves out what rarely breaks: the files in RARELY,
+// cases that are like others (support/effort.mjs), and engines between the oldest and the newest. KPERF_TESTS=all runs
+// everything: all files in this node, and all but browsers in node 24 and the current node.
+// `npm test -- WORD` runs the files with WORD in their names in all nodes.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 process.chdir(new URL('..', import.meta.url).pathname);
-const word = process.argv[2] ?? '';
-const files = readdirSync('test').filter((name) => name.endsWith('.test.mjs') && name.includes(word));
-if (files.length === 0) {
-    console.error(`no test has \`${word}\` in its name`);
-    process.exit(1);
-}
+const named = (...names) => names.map((name) => `${name}.test.mjs`);
 
-// What a node does with modules, memories, threads and loaders.
-const OF_THE_ENGINE = [
-    'anchors', 'golden', 'inside', 'inside-alone', 'jco-trap', 'loading', 'own-names', 'profile', 'realms', 'recorder', 'sampler', 'switch',
-    'threads-memory',
-].map((name) => `${name}.test.mjs`);
-const everything = word !== '' || process.env.KPERF_TESTS === 'all';
-const gone = OF_THE_ENGINE.filter((name) => !existsSync(`test/${name}`));
-if (gone.length > 0) {
-    console.error(`scripts/test.mjs names tests that are gone: ${gone.join(' ')}`);
-    process.exit(1);
-}
-
-// Milliseconds after which tests are ended that do not end by themselves.
+/** What the newest engine may do otherwise. */
+const OF_THE_ENGINE = named(
+    'anchors', 'golden', 'inside', 'inside-alone', 'jco-trap', 'loading', 'own-names', 'profile', 'realms', 'recorder',
+    'sampler', 'switch', 'threads-memory',
+);
+/** Other people's tools, examples, and forms of what other files test. */
+const RARELY = named(
+    'browser-examples', 'browser-instructions-programs', 'browser-policies', 'browser-suspension', 'bundlers', 'cpu',
+    'jco', 'jco-trap', 'limits', 'own-names', 'toolchains',
+);
+/** Milliseconds after which tests are ended that do not end by themselves. */
 const TIMEOUT = 25 * 60_000;
+
+const all = readdirSync('test').filter((name) => name.endsWith('.test.mjs'));
+const gone = [...OF_THE_ENGINE, ...RARELY].filter((name) => !all.includes(name));
+if (gone.length > 0) fail(`test/run.mjs names tests that are gone: ${gone.join(' ')}`);
+const word = process.argv[2] ?? '';
+const files = all.filter((name) => name.includes(word));
+if (files.length === 0) fail(`no test has \`${word}\` in its name`);
+
+const isBrowser = (file) => file.startsWith('browser');
+const isEngine = (file) => OF_THE_ENGINE.includes(file);
+const isLong = word !== '' || process.env.KPERF_TESTS === 'all';
+const short = files.filter((file) => !RARELY.includes(file));
+const beyondBrowsers = files.filter((file) => !isBrowser(file));
 // npm puts a node that is one of our packages before the machine's.
-const nodes = {
-    'this node': process.env.npm_node_execpath ?? process.execPath,
-    'node 24': 'node_modules/node-24/bin/node',
-    'current node': 'node_modules/node-current/bin/node',
-};
-for (const [name, node] of Object.entries(nodes)) {
-    // Browsers are the same whatever drives them.
-    const chosen = files.filter((file) => {
-        if (name === 'this node') return true;
-        return everything ? !file.startsWith('browser') : name === 'current node' && OF_THE_ENGINE.includes(file);
-    });
-    if (chosen.length === 0) continue;
+const [oldest, middle, current] = [
+    process.env.npm_node_execpath ?? process.execPath, 'node_modules/node-24/bin/node', 'node_modules/node-current/bin/node',
+];
+const passes = isLong
+    ? [[oldest, files], [middle, beyondBrowsers], [current, beyondBrowsers]]
+    : [[oldest, short.filter((file) => !isEngine(file))], [current, short.filter(isEngine)]];
+
+// Modules that are rewritten in the same way are so once (support/cli.mjs).
+const fixtures = mkdtempSync(join(tmpdir(), 'kperf-js-fixtures-'));
+process.on('exit', () => rmSync(fixtures, { recursive: true, force: true }));
+for (const [node, chosen] of passes.filter(([, chosen]) => chosen.length > 0)) {
     const start = performance.now();
     const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout?.trim();
-    console.log(`== ${name}, ${version}`);
-    const tests = chosen.map((file) => `test/${file}`);
+    console.log(`== node ${version}: ${chosen.length} files`);
     const options = ['--no-warnings', '--test', '--test-reporter=spec', '--test-concurrency=2'];
-    const { status } = spawnSync(node, [...options, ...tests], { stdio: 'inherit', timeout: TIMEOUT });
-    console.log(`== ${name} took ${((performance.now() - start) / 1000).toFixed(1)} s`);
+    const { status } = spawnSync(node, [...options, ...chosen.map((file) => `test/${file}`)], {
+        stdio: 'inherit', timeout: TIMEOUT, env: { ...process.env, KPERF_TEST_FIXTURES: fixtures },
+    });
+    console.log(`== node ${version} took ${((performance.now() - start) / 1000).toFixed(1)} s`);
     // What failed stands at the end of what is printed.
     if (status !== 0) process.exit(1);
+}
+
+function fail(message) {
+    console.error(message);
+    process.exit(1);
 }

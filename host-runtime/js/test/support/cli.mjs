@@ -1,6 +1,7 @@
 // The project's own program: rewrites what tests run, and reads what they recorded.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -27,9 +28,25 @@ export const PROBE = process.env.KPERF_TEST_PROBE ?? 'import';
 /** Whether this engine takes modules with several memories, as they have with their recorder inside. */
 export const hasMultiMemory = WebAssembly.validate(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 5, 5, 2, 0, 0, 0, 0));
 
-/** A module with probes. */
+/** A module with probes. `npm test` gives all files a folder in which rewritten modules are kept. */
 export function probed(path, to, ...options) {
-    kperf('rewrite', path, '-o', to, ...(options.includes('--probe') || options.includes('--record') ? [] : ['--probe', PROBE]), ...options);
+    const isChosen = options.includes('--probe') || options.includes('--record');
+    const flags = [...(isChosen ? [] : ['--probe', PROBE]), ...options];
+    const { KPERF_TEST_FIXTURES: fixtures } = process.env;
+    if (fixtures === undefined) return rewritten(path, to, flags);
+    const key = createHash('sha256').update(readFileSync(path)).update(JSON.stringify([path, flags])).digest('hex');
+    const kept = join(fixtures, `${key}.wasm`);
+    if (!existsSync(kept)) {
+        const unfinished = `${kept}.${process.pid}`;
+        rewritten(path, unfinished, flags);
+        renameSync(unfinished, kept);
+    }
+    copyFileSync(kept, to);
+    return readFileSync(to);
+}
+
+function rewritten(path, to, flags) {
+    kperf('rewrite', path, '-o', to, ...flags);
     return readFileSync(to);
 }
 
