@@ -9,7 +9,10 @@ let passed = 0;
 performance.now = () => now.call(performance) + passed;
 after(() => (performance.now = now));
 
-const header = { clock: { kind: 'precise', source: 'performance.now', ticks_per_second: 1e9, resolution_nanos: 1 }, anchor: { ticks: '5', unix_nanos: '6' }, host: {}, command: [] };
+const header = {
+    clock: { kind: 'precise', source: 'performance.now', ticks_per_second: 1e9, resolution_nanos: 1 },
+    anchor: { ticks: '5', unix_nanos: '6' }, host: {}, command: [],
+};
 
 /** A block with one leave. */
 const block = () => {

@@ -17,7 +17,9 @@ function install(name) {
     cpSync(join(ROOT, 'examples', name), to, { recursive: true, filter: (path) => !path.includes('node_modules') });
     mkdirSync(join(to, 'node_modules/@bjorn3'), { recursive: true });
     symlinkSync(PACKAGE, join(to, 'node_modules/kperf-wasm'));
-    symlinkSync(join(PACKAGE, 'node_modules/@bjorn3/browser_wasi_shim'), join(to, 'node_modules/@bjorn3/browser_wasi_shim'));
+    symlinkSync(
+        join(PACKAGE, 'node_modules/@bjorn3/browser_wasi_shim'), join(to, 'node_modules/@bjorn3/browser_wasi_shim'),
+    );
     return to;
 }
 
@@ -27,7 +29,9 @@ const collectorHere = () => (collectorProgram() === undefined ? undefined : star
 /** The ids of a trace's spans of at least 20 us, as the command line makes them. */
 function spanIds(trace) {
     const lines = kperf('export', trace, '--format', 'otlp-json', '--min-time', '20us', '-o', '-').trim().split('\n');
-    const spans = lines.flatMap((line) => JSON.parse(line).resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)));
+    const spans = lines.flatMap(
+        (line) => JSON.parse(line).resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)),
+    );
     return spans.map(({ spanId }) => spanId).sort();
 }
 
@@ -36,12 +40,21 @@ test('examples/node', async () => {
     assert.equal(readFileSync(join(cwd, 'life.mjs'), 'utf8').split('\n').length < 40, true);
     probed(join(ROOT, 'examples/game-of-life/rust/life.wasm'), join(cwd, 'life.probed.wasm'));
     const collector = await collectorHere();
-    const env = { ...process.env, KPERF_SPAN_MIN_NANOS: '20000', OTEL_EXPORTER_OTLP_ENDPOINT: collector?.endpoint ?? '' };
-    const { stdout, status } = spawnSync(process.execPath, ['--no-warnings', 'life.mjs', 'life.probed.wasm', '100'], { cwd, env, encoding: 'utf8' });
-    assert.match(stdout, /^100 steps, \d+ live cells\n\d+ events of 152 functions\n(\d+ spans sent\n)?( *[\d.]+ % +\d+ \S.*\n){8}$/);
+    const env = {
+        ...process.env, KPERF_SPAN_MIN_NANOS: '20000', OTEL_EXPORTER_OTLP_ENDPOINT: collector?.endpoint ?? '',
+    };
+    const { stdout, status } = spawnSync(
+        process.execPath, ['--no-warnings', 'life.mjs', 'life.probed.wasm', '100'], { cwd, env, encoding: 'utf8' },
+    );
+    assert.match(
+        stdout,
+        /^100 steps, \d+ live cells\n\d+ events of 152 functions\n(\d+ spans sent\n)?( *[\d.]+ % +\d+ \S.*\n){8}$/,
+    );
     assert.match(stdout, / % +320000 life::is_valid_position\n/);
     assert.equal(status, 0);
-    if (collector) assert.deepEqual((await collector.spans()).map(({ spanId }) => spanId).sort(), spanIds(join(cwd, 'life.kperf')));
+    if (collector) assert.deepEqual(
+        (await collector.spans()).map(({ spanId }) => spanId).sort(), spanIds(join(cwd, 'life.kperf')),
+    );
     const { functions } = JSON.parse(kperf('report', join(cwd, 'life.kperf'), '--format', 'json', '--limit', '0'));
     const callsOf = (name) => functions.find((f) => f.name === name).calls;
     assert.deepEqual(['life::step', 'compile', 'compile (await)'].map(callsOf), [100, 1, 1]);
@@ -75,7 +88,9 @@ test('examples/browser', async () => {
         const boxes = await page.locator('#flame div').allTextContents();
         assert.equal(boxes.length > 5 && boxes.some((box) => /step/.test(box)), true, boxes.join('\n'));
         // All there is is in rounds, but for Kotlin's start section.
-        const outermost = await page.locator('#flame div').evaluateAll((divs) => divs.filter(({ style }) => style.top === '1.5em').map(({ textContent }) => textContent));
+        const outermost = await page.locator('#flame div').evaluateAll(
+            (divs) => divs.filter(({ style }) => style.top === '1.5em').map(({ textContent }) => textContent),
+        );
         if (language === 'Kotlin') {
             const [round, ...others] = outermost.reverse();
             assert.equal(parseFloat(/^round ([\d.]+) %$/.exec(round)?.[1]) > 50, true, boxes.join('\n'));
@@ -90,7 +105,9 @@ test('examples/browser', async () => {
     await page.screenshot({ path: process.env.KPERF_SCREENSHOT ?? join(work, 'page.png') });
     if (!collector) return;
     const spans = await collector.spans();
-    const languages = ['rust', 'c', 'kotlin'].map((language) => spans.filter(({ resource }) => resource['service.name'] === `life in ${language}`));
+    const languages = ['rust', 'c', 'kotlin'].map(
+        (language) => spans.filter(({ resource }) => resource['service.name'] === `life in ${language}`),
+    );
     assert.deepEqual(languages.map((spans) => spans.length), sent);
     assert.equal(sent.every((count) => count > 20), true, String(sent));
     assert.deepEqual(languages[2].map(({ spanId }) => spanId).sort(), spanIds(trace));

@@ -43,7 +43,8 @@ const SCRIPT = `
         return { text, trace: await encoded(kperf.blob()) };
     }
     const result = (async () => {
-        return { worker: await worker, isolated: crossOriginIsolated, usual: await record({}, 5), golden: await record({ clock: 'test' }, 1, '/golden.wasm') };
+        return { worker: await worker, isolated: crossOriginIsolated, usual: await record({}, 5),
+            golden: await record({ clock: 'test' }, 1, '/golden.wasm') };
     })();
     const told = await result.catch((error) => ({ error: String(error.stack) }));
     await fetch('/result', { method: 'POST', body: JSON.stringify(told) });`;
@@ -54,10 +55,13 @@ const save = (name, bytes) => {
     return path;
 };
 const report = (path) => JSON.parse(kperf('report', path, '--format', 'json'));
-const events = (trace) => chunksOf(Buffer.from(trace)).filter(({ kind }) => kind === 'EVTS').map(({ payload }) => unpacked(payload));
+const events = (trace) =>
+    chunksOf(Buffer.from(trace)).filter(({ kind }) => kind === 'EVTS').map(({ payload }) => unpacked(payload));
 
 for (const isolated of [true, false]) {
-    test(`in ${isolated ? 'an isolated page' : 'any other page'}, and in its worker`, { skip: !isHere && 'there is no Firefox' }, async () => {
+    test(`in ${isolated ? 'an isolated page' : 'any other page'}, and in its worker`, {
+        skip: !isHere && 'there is no Firefox',
+    }, async () => {
         const server = await serve({ '/': page(SCRIPT), '/inner': INNER, ...files }, { isolated });
         const ofWorker = () => {
             const ids = [...new Set(server.posts.map(({ trace }) => trace))].filter(Boolean);
@@ -71,7 +75,9 @@ for (const isolated of [true, false]) {
         });
         await server.close();
         assert.equal(result.error, undefined);
-        assert.deepEqual([result.worker, result.isolated, result.usual.text], ['done,done too', isolated, '5 steps, 19 live cells']);
+        assert.deepEqual(
+            [result.worker, result.isolated, result.usual.text], ['done,done too', isolated, '5 steps, 19 live cells'],
+        );
         assert.equal(worker.host.name, 'firefox');
         const { clock, functions, host } = report(save('usual.kperf', result.usual.trace));
         assert.deepEqual([clock.kind, host.name, host.os], [isolated ? 'ticker' : 'precise', 'firefox', 'linux']);

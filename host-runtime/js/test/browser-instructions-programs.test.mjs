@@ -1,4 +1,5 @@
-// Published programs in pages: each function executes as many instructions as in node, to the last one. KPERF_PROGRAMS=all, by which
+// Published programs in pages: each function executes as many instructions as in node, to the last one.
+// KPERF_PROGRAMS=all, by which
 // tests/conformance/programs fetches the packages, asks for it.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -19,7 +20,9 @@ import { serve } from './support/server.mjs';
  * They ask for no time and no random number, and do the same in a page: no files, no arguments, no screen. Nothing of theirs is freed when
  * JavaScript's collector says so.
  */
-const PROGRAMS = ['canvaskit', 'ghostty', 'graphviz', 'hash-wasm', 'oniguruma', 'rabin', 'tree-sitter', 'wabt', 'yoga', 'zxing'];
+const PROGRAMS = [
+    'canvaskit', 'ghostty', 'graphviz', 'hash-wasm', 'oniguruma', 'rabin', 'tree-sitter', 'wabt', 'yoga', 'zxing',
+];
 const wanted = process.env.KPERF_PROGRAMS === 'all';
 const work = folder();
 const register = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
@@ -27,7 +30,8 @@ const register = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
 /** Where the packages are. */
 function fetched() {
     const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'kperf-wasm');
-    const found = existsSync(cache) ? readdirSync(cache).filter((name) => existsSync(join(cache, name, 'rabin.mjs'))) : [];
+    const found =
+        existsSync(cache) ? readdirSync(cache).filter((name) => existsSync(join(cache, name, 'rabin.mjs'))) : [];
     return found.length > 0 ? join(cache, found[0]) : undefined;
 }
 
@@ -81,9 +85,18 @@ async function bundled(name, packages) {
         name: 'node',
         setup(build) {
             build.onResolve({ filter: /depth\.mjs$/ }, () => ({ path: 'depth', namespace: 'node' }));
-            build.onResolve({ filter: /^(node:.*|assert|fs|fs\/promises|path|url|util|crypto|module|worker_threads)$/ }, ({ path }) => ({ path, namespace: 'node' }));
-            build.onLoad({ filter: /.*/, namespace: 'node' }, ({ path }) => ({ contents: NODE[path] ?? 'export default {};', loader: 'js' }));
-            build.onLoad({ filter: /\.[cm]?js$/, namespace: 'file' }, ({ path }) => ({ contents: inPage(path, packages), loader: 'js' }));
+            build.onResolve(
+                { filter: /^(node:.*|assert|fs|fs\/promises|path|url|util|crypto|module|worker_threads)$/ },
+                ({ path }) => ({ path, namespace: 'node' }),
+            );
+            build.onLoad(
+                { filter: /.*/, namespace: 'node' },
+                ({ path }) => ({ contents: NODE[path] ?? 'export default {};', loader: 'js' }),
+            );
+            build.onLoad(
+                { filter: /\.[cm]?js$/, namespace: 'file' },
+                ({ path }) => ({ contents: inPage(path, packages), loader: 'js' }),
+            );
         },
     };
     const banner = `globalThis.Buffer ??= {
@@ -91,7 +104,10 @@ async function bundled(name, packages) {
         isBuffer: () => false,
     };`;
     const stdin = { contents: source, resolveDir: packages, loader: 'js' };
-    const { outputFiles } = await build({ stdin, bundle: true, write: false, format: 'esm', platform: 'browser', target: 'esnext', logLevel: 'silent', banner: { js: banner }, plugins: [plugin] });
+    const { outputFiles } = await build({
+        stdin, bundle: true, write: false, format: 'esm', platform: 'browser', target: 'esnext', logLevel: 'silent',
+        banner: { js: banner }, plugins: [plugin],
+    });
     return outputFiles[0].text;
 }
 
@@ -101,10 +117,16 @@ after(() => browser?.close());
 for (const name of PROGRAMS) {
     test(name, { skip: wanted ? false : 'KPERF_PROGRAMS=all asks for it' }, async () => {
         const packages = fetched();
-        assert.ok(packages, `no packages in the cache: KPERF_PROGRAMS=all cargo test --release --test main programs::, in ${ROOT}`);
+        assert.ok(
+            packages,
+            `no packages in the cache: KPERF_PROGRAMS=all cargo test --release --test main programs::, in ${ROOT}`,
+        );
         const inNode = join(work, `${name}.node.kperf`);
         const env = { ...process.env, KPERF_TRACE: inNode, KPERF_CLOCK: 'instructions' };
-        const { status, stderr } = spawnSync(process.execPath, ['--no-warnings', '--import', register, `${name}.mjs`], { cwd: packages, env, encoding: 'utf8' });
+        const { status, stderr } = spawnSync(
+            process.execPath, ['--no-warnings', '--import', register, `${name}.mjs`],
+            { cwd: packages, env, encoding: 'utf8' },
+        );
         assert.equal(status, 0, stderr);
         const expected = table(inNode);
         assert.ok(expected.length > 20);
@@ -113,7 +135,10 @@ for (const name of PROGRAMS) {
         const tag = '<script src="/dist/kperf.js" data-clock="instructions" data-probe="auto"></script>';
         const run = 'import("/app.mjs").then(() => kperf.finish())';
         const trace = join(work, `${name}.kperf`);
-        const chromium = await serve({ '/': page(`globalThis.result = ${run}.then(async () => ({ trace: await encoded(kperf.blob()) }))`, tag), '/app.mjs': app }, { isolated: true, packages });
+        const chromium = await serve({
+            '/': page(`globalThis.result = ${run}.then(async () => ({ trace: await encoded(kperf.blob()) }))`, tag),
+            '/app.mjs': app,
+        }, { isolated: true, packages });
         writeFileSync(trace, Buffer.from((await open(browser, chromium.url)).result.trace));
         await chromium.close();
         assert.deepEqual(table(trace), expected);

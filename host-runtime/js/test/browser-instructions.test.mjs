@@ -1,4 +1,5 @@
-// The clock `instructions`: every function has executed as many under wasmtime, in node and in pages of Chromium and Firefox, to the last one.
+// The clock `instructions`: every function has executed as many under wasmtime, in node and in pages of Chromium and
+// Firefox, to the last one.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -44,7 +45,8 @@ function inNode(node, wasm, trace) {
         const { instance } = await WebAssembly.instantiate(readFileSync(${JSON.stringify(wasm)}), wasi.getImportObject());
         wasi.start(instance);`);
     const env = { ...process.env, KPERF_TRACE: trace, KPERF_CLOCK: 'instructions' };
-    const { status, stderr } = spawnSync(node, ['--no-warnings', '--import', register, program], { env, encoding: 'utf8' });
+    const { status, stderr } =
+        spawnSync(node, ['--no-warnings', '--import', register, program], { env, encoding: 'utf8' });
     assert.equal(status, 0, stderr);
     return stderr;
 }
@@ -54,7 +56,10 @@ async function inChromium(wasm, trace, { isolated = true, attributes = '' } = {}
         await kperf.finish();
         return { trace: await encoded(kperf.blob()) };
     });`;
-    const files = { '/': page(script, `<script src="/dist/kperf.js" data-clock="instructions"${attributes}></script>`), '/life.wasm': wasm };
+    const files = {
+        '/': page(script, `<script src="/dist/kperf.js" data-clock="instructions"${attributes}></script>`),
+        '/life.wasm': wasm,
+    };
     const server = await serve(files, { isolated });
     const { result } = await open(browser, server.url);
     await server.close();
@@ -67,7 +72,9 @@ async function inFirefox(wasm, trace) {
         await kperf.finish();
         await fetch('/result', { method: 'POST', body: kperf.blob() });
     }).catch((error) => fetch('/result', { method: 'POST', body: String(error.stack) }));`;
-    const files = { '/': page(script, '<script src="/dist/kperf.js" data-clock="instructions"></script>'), '/life.wasm': wasm };
+    const files = {
+        '/': page(script, '<script src="/dist/kperf.js" data-clock="instructions"></script>'), '/life.wasm': wasm,
+    };
     const server = await serve(files, { isolated: true });
     const { body } = await visit(server.url, () => server.posts.find(({ trace }) => trace === undefined));
     await server.close();
@@ -79,7 +86,10 @@ for (const language of effort(['rust', 'kotlin'], ['rust', 'c', 'wat', 'assembly
         // Its name is the first of its arguments, and they are counted with all else.
         mkdirSync(join(work, language));
         const wasm = join(work, language, 'life');
-        const bytes = probed(join(ROOT, `examples/game-of-life/${language}/life.wasm`), wasm, '--probe', 'inline', '--clock', 'instructions', '--imports');
+        const bytes = probed(
+            join(ROOT, `examples/game-of-life/${language}/life.wasm`), wasm, '--probe', 'inline', '--clock',
+            'instructions', '--imports',
+        );
         const trace = (host) => join(work, `${language}.${host}.kperf`);
         kperf('run', wasm, '--deterministic', '--trace', trace('wasmtime'), '--', STEPS);
         const hosts = language === 'go' ? GO_RUNTIME : OUTPUT;
@@ -94,7 +104,10 @@ for (const language of effort(['rust', 'kotlin'], ['rust', 'c', 'wat', 'assembly
         if (language !== 'kotlin') {
             const beside = join(work, language, 'beside', 'life');
             mkdirSync(dirname(beside));
-            probed(join(ROOT, `examples/game-of-life/${language}/life.wasm`), beside, '--probe', 'import', '--clock', 'instructions', '--imports');
+            probed(
+                join(ROOT, `examples/game-of-life/${language}/life.wasm`), beside, '--probe', 'import', '--clock',
+                'instructions', '--imports',
+            );
             inNode(NODE, beside, trace('beside'));
             assert.deepEqual(table(trace('beside'), hosts), expected);
         }
@@ -130,7 +143,12 @@ test('a module that nobody has rewritten is counted in a page, and under registe
 test('a module with another clock than the recording is not recorded, and that is told', () => {
     const wasm = join(work, 'times.wasm');
     probed(join(ROOT, 'examples/game-of-life/wat/life.wasm'), wasm, '--probe', 'import');
-    assert.match(inNode(NODES[0], wasm, join(work, 'refused.kperf')), /doesn't count its instructions: rewrite the original/);
+    assert.match(
+        inNode(NODES[0], wasm, join(work, 'refused.kperf')), /doesn't count its instructions: rewrite the original/,
+    );
     if (hasMultiMemory) return;
-    assert.equal(WebAssembly.validate(probed(join(ROOT, 'examples/game-of-life/wat/life.wasm'), wasm, '--probe', 'inline')), false);
+    assert.equal(
+        WebAssembly.validate(probed(join(ROOT, 'examples/game-of-life/wat/life.wasm'), wasm, '--probe', 'inline')),
+        false,
+    );
 });

@@ -1,4 +1,5 @@
-// Pages whose modules nobody has rewritten: the script's tag puts probes into them when they are loaded, and the page runs as it did.
+// Pages whose modules nobody has rewritten: the script's tag puts probes into them when they are loaded, and the page
+// runs as it did.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,14 +36,17 @@ const looking = (how, head) => page(`
         return { text, shown, trace: recorder && (await encoded(recorder.blob())) };
     })();`, head);
 
-/** Opens a page in a context of its own, or that of another; what it said on its console, and how many workers it began. */
+/**
+ * Opens a page in a context of its own, or that of another; what it said on its console, and how many workers it began.
+ */
 async function visit(html, { isolated = true, files = {}, context, expected = '' } = {}) {
     const server = await serve({ '/': html, '/life.wasm': life, ...files }, { isolated });
     const own = context ?? (await browser.newContext());
     try {
         const opened = await own.newPage();
         const said = [];
-        opened.on('console', (message) => (message.type() === 'error' || message.text().startsWith('kperf')) && said.push(message.text()));
+        opened.on('console', (message) =>
+            (message.type() === 'error' || message.text().startsWith('kperf')) && said.push(message.text()));
         opened.on('pageerror', (error) => said.push(String(error)));
         await opened.goto(server.url);
         const result = await opened.evaluate(() => globalThis.result);
@@ -104,10 +108,20 @@ test('a page that was here before has its modules already', async () => {
 
 const SYNC = `const module = new WebAssembly.Module(await bytes()); const instance = new WebAssembly.Instance(module, imports);`;
 for (const [name, { how = WAYS.compile, head = tag(), expected, files }] of Object.entries({
-    'no place for its worker': { head: `<meta http-equiv="Content-Security-Policy" content="worker-src 'self'">${tag()}`, expected: 'runs without probes: its worker was refused' },
-    'no rewriter': { head: tag('data-probe="auto" data-rewriter="/nowhere.wasm"'), expected: "runs without probes: http://127.0.0.1" },
-    'a rewriter that is none': { head: tag('data-probe="auto" data-rewriter="/other.wasm"'), files: { '/other.wasm': 'nothing' }, expected: 'runs without probes: ' },
-    'a bad pattern': { head: tag('data-probe="auto" data-only="a[b"'), expected: 'runs without probes: bad pattern `a[b`' },
+    'no place for its worker': {
+        head: `<meta http-equiv="Content-Security-Policy" content="worker-src 'self'">${tag()}`,
+        expected: 'runs without probes: its worker was refused',
+    },
+    'no rewriter': {
+        head: tag('data-probe="auto" data-rewriter="/nowhere.wasm"'), expected: "runs without probes: http://127.0.0.1",
+    },
+    'a rewriter that is none': {
+        head: tag('data-probe="auto" data-rewriter="/other.wasm"'), files: { '/other.wasm': 'nothing' },
+        expected: 'runs without probes: ',
+    },
+    'a bad pattern': {
+        head: tag('data-probe="auto" data-only="a[b"'), expected: 'runs without probes: bad pattern `a[b`',
+    },
     'a page that does not wait': { how: SYNC, expected: 'runs without probes: the page compiles it synchronously' },
 })) {
     test(`the page runs as it did: ${name}`, async () => {
@@ -124,7 +138,8 @@ test('workers of the page do it too', async () => {
             postMessage(WebAssembly.Module.imports(await WebAssembly.compileStreaming(fetch('calls.wasm'))).length);
         });`;
     const { default: wabt } = await import('wabt');
-    const module = (await wabt()).parseWat('calls.wat', readFileSync('test/programs/calls.wat', 'utf8'), { tail_call: true });
+    const module =
+        (await wabt()).parseWat('calls.wat', readFileSync('test/programs/calls.wat', 'utf8'), { tail_call: true });
     const calls = Buffer.from(module.toBinary({ write_debug_names: true }).buffer);
     const html = `<!doctype html>${tag('data-probe="auto" data-post="/traces"')}<script type="module">
         globalThis.result = new Promise((resolve, reject) => {

@@ -21,7 +21,8 @@ after(() => browser.close());
 /** Opens a page; answers its result and the spans that the Collector has when `then` is done. */
 async function visit(script, head, { isolated, then, files } = {}) {
     const collector = await startCollector(work);
-    const text = page(script.replaceAll('ENDPOINT', collector.endpoint), head?.replaceAll('ENDPOINT', collector.endpoint));
+    const text =
+        page(script.replaceAll('ENDPOINT', collector.endpoint), head?.replaceAll('ENDPOINT', collector.endpoint));
     const server = await serve({ '/': text, '/life.wasm': life, '/calls.wasm': calls, ...files }, { isolated });
     try {
         const { page, result } = await open(browser, server.url);
@@ -92,7 +93,9 @@ test('and those of its workers', { skip }, async () => {
     const script = `globalThis.result = new Promise((resolve) => (new Worker('/worker.js', { type: 'module' }).onmessage = ({ data }) => resolve(data)));`;
     const { result, spans } = await visit(script, TAG, { files: { '/worker.js': worker } });
     assert.equal(result.acknowledged, 5);
-    assert.deepEqual(spans.map(({ name, resource }) => [name, resource['service.name']]), Array(5).fill(['leaf', 'tagged']));
+    assert.deepEqual(
+        spans.map(({ name, resource }) => [name, resource['service.name']]), Array(5).fill(['leaf', 'tagged']),
+    );
 });
 
 test('slow calls of a profile are spans, children of what the page says', { skip }, async () => {
@@ -118,11 +121,18 @@ test('spans come while the page runs, and who looks at it learns if they don’t
     const script = 'globalThis.result = life(1).then(() => new Promise((resolve) => setTimeout(resolve, 3000)));';
     const { spans } = await visit(script, TAG);
     assert.equal(spans.filter(({ name }) => name === 'life::is_valid_position').length, 3200);
-    const server = await serve({ '/': page(script, TAG.replace('ENDPOINT', 'http://127.0.0.1:1')), '/life.wasm': life });
+    const server = await serve(
+        { '/': page(script, TAG.replace('ENDPOINT', 'http://127.0.0.1:1')), '/life.wasm': life },
+    );
     const opened = await (await browser.newContext()).newPage();
-    const warned = opened.waitForEvent('console', { predicate: (message) => message.text().startsWith('kperf: '), timeout: 10_000 });
+    const warned = opened.waitForEvent(
+        'console', { predicate: (message) => message.text().startsWith('kperf: '), timeout: 10_000 },
+    );
     await opened.goto(server.url);
-    assert.match((await warned).text(), /^kperf: not all spans are delivered to http:..127.0.0.1:1.*: TypeError: Failed to fetch/);
+    assert.match(
+        (await warned).text(),
+        /^kperf: not all spans are delivered to http:..127.0.0.1:1.*: TypeError: Failed to fetch/,
+    );
     await opened.close();
     await server.close();
 });

@@ -25,13 +25,22 @@ after(() => browser.close());
 test('the package has what it should have, and nothing else', () => {
     const files = readdirSync(installed, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
     const paths = files.map((entry) => join(entry.path, entry.name).slice(installed.length + 1)).sort();
-    const others = paths.filter((path) => !/^dist\/(bundlers|common(\/[a-z]+)?|node(\/serve)?|browser)\/[a-z0-9-]+(\.d\.ts|\.js)$/.test(path));
-    assert.deepEqual(others, ['LICENSE-APACHE', 'LICENSE-MIT', 'README.md', 'dist/core.wasm', 'dist/kperf.js', 'dist/node/serve/send-licences.txt', 'dist/node/serve/send.cjs', 'dist/reports.wasm', 'dist/rewriter.wasm', 'dist/worklet.js', 'package.json']);
+    const others = paths.filter(
+        (path) => !/^dist\/(bundlers|common(\/[a-z]+)?|node(\/serve)?|browser)\/[a-z0-9-]+(\.d\.ts|\.js)$/.test(path),
+    );
+    assert.deepEqual(others, [
+        'LICENSE-APACHE', 'LICENSE-MIT', 'README.md', 'dist/core.wasm', 'dist/kperf.js',
+        'dist/node/serve/send-licences.txt', 'dist/node/serve/send.cjs', 'dist/reports.wasm', 'dist/rewriter.wasm',
+        'dist/worklet.js', 'package.json',
+    ]);
     const { dependencies, exports } = JSON.parse(readFileSync(join(installed, 'package.json')));
     assert.equal(dependencies, undefined);
-    const targets = JSON.stringify(exports).match(/\.\/[^"]+\.(js|ts|json)/g).filter((path) => path.startsWith('./dist'));
+    const targets =
+        JSON.stringify(exports).match(/\.\/[^"]+\.(js|ts|json)/g).filter((path) => path.startsWith('./dist'));
     for (const target of targets) assert.equal(paths.includes(target.slice(2)), true, target);
-    // A page loads it before anything else. (64 KiB until its ticker learnt to nap, 72 until it could ask for probes, 80 until `serve` could put them in and it reached workers of `data:` and frames, 84 until workers kept their own policy, 88 until tickers slept and samplers let instances rest.)
+    // A page loads it before anything else. (64 KiB until its ticker learnt to nap, 72 until it could ask for probes,
+    // 80 until `serve` could put them in and it reached workers of `data:` and frames, 84 until workers kept their own
+    // policy, 88 until tickers slept and samplers let instances rest.)
     assert.equal(readFileSync(join(installed, 'dist/kperf.js')).length < 91 * 1024, true);
 });
 
@@ -40,7 +49,8 @@ test('node takes it by its name', () => {
         import { readFileSync } from 'node:fs';
         const { instance } = await WebAssembly.instantiate(readFileSync('calls.wasm'), { host: { call() {} } });
         instance.exports.outer(1);`);
-    const { status, stderr } = spawnSync(process.execPath, ['--import', 'kperf-wasm/register', 'run.mjs'], { cwd: app, encoding: 'utf8' });
+    const { status, stderr } =
+        spawnSync(process.execPath, ['--import', 'kperf-wasm/register', 'run.mjs'], { cwd: app, encoding: 'utf8' });
     assert.equal(status, 0, stderr);
     assert.match(kperf('replay', join(app, 'run.kperf')), /inner\(\);/);
 });
@@ -69,9 +79,15 @@ test('its types are complete', () => {
     for (const options of [
         ['--module', 'nodenext', '--types', 'node', 'types.mts', 'register.mts'],
         // As a bundler's, for a page.
-        ['--module', 'esnext', '--moduleResolution', 'bundler', '--types', '', '--lib', 'es2023,dom,dom.iterable', 'page.mts'],
+        [
+            '--module', 'esnext', '--moduleResolution', 'bundler', '--types', '', '--lib', 'es2023,dom,dom.iterable',
+            'page.mts',
+        ],
     ]) {
-        const { status, stdout } = spawnSync(process.execPath, [join(PACKAGE, 'node_modules/typescript/bin/tsc'), ...all, ...options], { cwd: app, encoding: 'utf8' });
+        const { status, stdout } = spawnSync(
+            process.execPath, [join(PACKAGE, 'node_modules/typescript/bin/tsc'), ...all, ...options],
+            { cwd: app, encoding: 'utf8' },
+        );
         assert.equal(status, 0, stdout);
     }
 });
@@ -83,27 +99,53 @@ test('its command rewrites modules and reports, from the package alone', async (
         const { status, stderr } = npx('rewrite', plain, '-o', 'life.wasm', ...flags);
         assert.match(stderr, /life\.wasm -> life\.wasm: \d+ of \d+ functions probed, \d+ -> \d+ bytes\n$/);
         kperf('rewrite', plain, '-o', join(app, 'expected.wasm'), ...flags);
-        assert.deepEqual([status, Buffer.compare(readFileSync(join(app, 'life.wasm')), readFileSync(join(app, 'expected.wasm')))], [0, 0], flags.join(' '));
+        assert.deepEqual(
+            [status, Buffer.compare(readFileSync(join(app, 'life.wasm')), readFileSync(join(app, 'expected.wasm')))],
+            [0, 0], flags.join(' '),
+        );
     }
-    assert.equal(npx('report', 'run.kperf', '--format', 'json').stdout, kperf('report', join(app, 'run.kperf'), '--format', 'json'));
+    assert.equal(
+        npx('report', 'run.kperf', '--format', 'json').stdout,
+        kperf('report', join(app, 'run.kperf'), '--format', 'json'),
+    );
     const { stdout } = npx('report', 'run.kperf', '--limit', '1');
-    assert.match(stdout, /^# wall: [\d.]+ ms, completed; 3 calls of 3 functions\n *self % +self +total +calls  function\n[^\n]+ms +1  (outer|inner|leaf)\n\(2 more: --limit 3\)\n/);
+    assert.match(
+        stdout,
+        /^# wall: [\d.]+ ms, completed; 3 calls of 3 functions\n *self % +self +total +calls  function\n[^\n]+ms +1  (outer|inner|leaf)\n\(2 more: --limit 3\)\n/,
+    );
     const life = join(ROOT, 'examples/game-of-life/c/life.wasm');
     const ran = npx('run', life, '--limit', '1', '--only', 'is*', '--only', 'nLive*', '--', '5');
     assert.deepEqual([ran.status, ran.stderr], [0, 'the trace is life.kperf\n']);
     assert.match(ran.stdout, /^5 steps, 19 live cells\n# wall: [\d.]+ ms, completed; 18,000 calls of 2 functions\n/);
-    assert.equal(npx('run', life, '-q', '--trace', 'profile.kperf', '--record', hasMultiMemory ? 'profile' : 'trace', '--', '7').stdout, '7 steps, 19 live cells\n');
-    assert.equal(JSON.parse(kperf('report', join(app, 'profile.kperf'), '--format', 'json')).functions.find(({ name }) => name === 'isValidPosition').calls, 22_400);
+    assert.equal(npx(
+        'run', life, '-q', '--trace', 'profile.kperf', '--record', hasMultiMemory ? 'profile' : 'trace', '--', '7',
+    ).stdout, '7 steps, 19 live cells\n');
+    assert.equal(JSON.parse(kperf('report', join(app, 'profile.kperf'), '--format', 'json')).functions.find(
+        ({ name }) => name === 'isValidPosition',
+    ).calls, 22_400);
     // A name can't reach the terminal as it is.
-    const odd = (await wabt()).parseWat('odd.wat', '(module (func (export "\\1b[2Jx\\0ay")) (func (export "_start") call 0) (memory (export "memory") 1))', {});
+    const odd = (await wabt()).parseWat(
+        'odd.wat',
+        '(module (func (export "\\1b[2Jx\\0ay")) (func (export "_start") call 0) (memory (export "memory") 1))', {},
+    );
     writeFileSync(join(app, 'odd.wasm'), odd.toBinary({}).buffer);
     assert.match(npx('run', 'odd.wasm').stdout, /  \\u\{1b\}\[2Jx\\u\{a\}y\n/);
     for (const [args, message, code] of [
-        [['run'], 'error: name one module, not 0', 2], [['run', 'none.wasm'], 'error: ENOENT', 1], [['run', 'package.json'], 'error: ', 1],
-        [['rewrite', plain], 'error: name the rewritten module with -o FILE', 2], [['rewrite', plain, '-o', 'x', '--probe', 'outside'], 'error: --probe outside: use import or inline', 2],
-        [['rewrite', 'package.json', '-o', 'x'], 'error: not a well-formed module', 1], [['report', 'none.kperf'], 'error: ENOENT', 1],
-        [['report', '.'], 'error: `.` is a folder; name a trace', 1], [['run', 'profile.kperf'], 'error: `profile.kperf` is a trace', 1],
-        [['report', 'package.json'], 'error: ', 1], [['view'], 'error: name one trace, not 0', 2], [['graph'], 'error: unknown command `graph`', 2], [['report', '--all'], 'error: Unknown option', 2],
+        [
+            ['run'], 'error: name one module, not 0', 2,
+        ], [['run', 'none.wasm'], 'error: ENOENT', 1], [['run', 'package.json'], 'error: ', 1],
+        [
+            ['rewrite', plain], 'error: name the rewritten module with -o FILE', 2,
+        ], [['rewrite', plain, '-o', 'x', '--probe', 'outside'], 'error: --probe outside: use import or inline', 2],
+        [
+            ['rewrite', 'package.json', '-o', 'x'], 'error: not a well-formed module', 1,
+        ], [['report', 'none.kperf'], 'error: ENOENT', 1],
+        [
+            ['report', '.'], 'error: `.` is a folder; name a trace', 1,
+        ], [['run', 'profile.kperf'], 'error: `profile.kperf` is a trace', 1],
+        [['report', 'package.json'], 'error: ', 1], [
+            ['view'], 'error: name one trace, not 0', 2,
+        ], [['graph'], 'error: unknown command `graph`', 2], [['report', '--all'], 'error: Unknown option', 2],
     ]) {
         const { status, stderr } = npx(...args);
         assert.deepEqual([status, stderr.startsWith(message)], [code, true], stderr);
@@ -117,7 +159,9 @@ async function visit(files) {
     await server.close();
     const path = join(work, 'page.kperf');
     writeFileSync(path, Buffer.from(result));
-    return JSON.parse(kperf('report', path, '--format', 'json')).functions.map(({ name, calls }) => `${name} ${calls}`).sort();
+    return JSON.parse(kperf('report', path, '--format', 'json')).functions
+        .map(({ name, calls }) => `${name} ${calls}`)
+        .sort();
 }
 
 const EXPECTED = ['inner 1', 'leaf 1', 'outer 1'];
@@ -138,10 +182,14 @@ test('a script tag is enough', async () => {
 test('so is an import in a Vite app', async () => {
     writeFileSync(join(app, 'index.html'), '<!doctype html><script type="module" src="/main.js"></script>');
     writeFileSync(join(app, 'main.js'), `import 'kperf-wasm/register';\n${PROGRAM}`);
-    execFileSync(process.execPath, [join(PACKAGE, 'node_modules/vite/bin/vite.js'), 'build', '--logLevel', 'warn'], { cwd: app });
+    execFileSync(
+        process.execPath, [join(PACKAGE, 'node_modules/vite/bin/vite.js'), 'build', '--logLevel', 'warn'], { cwd: app },
+    );
     const built = join(app, 'dist');
     cpSync(join(app, 'calls.wasm'), join(built, 'calls.wasm'));
     const files = { '/': readFileSync(join(built, 'index.html')), '/calls.wasm': calls };
-    for (const name of readdirSync(join(built, 'assets'))) files[`/assets/${name}`] = readFileSync(join(built, 'assets', name));
+    for (const name of readdirSync(join(built, 'assets'))) {
+        files[`/assets/${name}`] = readFileSync(join(built, 'assets', name));
+    }
     assert.deepEqual(await visit(files), EXPECTED);
 });

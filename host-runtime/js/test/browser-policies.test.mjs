@@ -1,4 +1,5 @@
-// A Content-Security-Policy of a page and one of its workers: workers run as they would, with the script's tag and behind
+// A Content-Security-Policy of a page and one of its workers: workers run as they would, with the script's tag and
+// behind
 // `kperf-wasm serve`, and are recorded where that can be.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -17,7 +18,9 @@ const calls = (await wabt()).parseWat('calls.wat', readFileSync('test/programs/c
 const POLICIES = {
     none: { policy: '', blobs: true },
     all: { policy: "default-src 'self' 'wasm-unsafe-eval' 'nonce-abc'", blobs: false },
-    'workers may be texts': { policy: "default-src 'self' 'wasm-unsafe-eval' 'nonce-abc'; worker-src 'self' blob:", blobs: true },
+    'workers may be texts': {
+        policy: "default-src 'self' 'wasm-unsafe-eval' 'nonce-abc'; worker-src 'self' blob:", blobs: true,
+    },
     scripts: { policy: "script-src 'self' 'nonce-abc'", blobs: false },
     'no requests': { policy: "connect-src 'none'; script-src 'self' 'nonce-abc'", blobs: false },
     workers: { policy: "worker-src 'self'", blobs: false },
@@ -26,7 +29,8 @@ const POLICIES = {
     sandbox: { policy: 'sandbox allow-scripts allow-same-origin', blobs: true },
     'two headers': { policy: ["script-src 'self' 'nonce-abc'", "connect-src 'self'"], blobs: false },
 };
-const USE = "WebAssembly.instantiateStreaming(fetch('/calls.wasm'), { host: { call() {} } }).then(({ instance }) => (instance.exports.leaf(), 'done' + location.pathname + location.hash), () => 'fails')";
+const USE =
+    "WebAssembly.instantiateStreaming(fetch('/calls.wasm'), { host: { call() {} } }).then(({ instance }) => (instance.exports.leaf(), 'done' + location.pathname + location.hash), () => 'fails')";
 const MAIN = `
     const run = (make) => new Promise((resolve) => {
         setTimeout(() => resolve('nothing'), 30_000);
@@ -43,15 +47,21 @@ const MAIN = `
         await run(() => new Worker('/worker.js', { type: 'module' })),
         await run(() => new SharedWorker('/shared.js').port),
     ])();`;
-const TAG = '<script nonce="abc" src="/kperf.js" data-probe="import" data-clock="precise" data-post="/traces"></script>';
+const TAG =
+    '<script nonce="abc" src="/kperf.js" data-probe="import" data-clock="precise" data-post="/traces"></script>';
 const files = {
     '/': ['text/html', `<!doctype html><link rel="icon" href="data:,"><script nonce="abc" src="/main.js"></script>`],
-    '/tag': ['text/html', `<!doctype html>${TAG}<link rel="icon" href="data:,"><script nonce="abc" src="/main.js"></script>`],
+    '/tag': [
+        'text/html', `<!doctype html>${TAG}<link rel="icon" href="data:,"><script nonce="abc" src="/main.js"></script>`,
+    ],
     '/main.js': ['text/javascript', MAIN],
     '/worker.js': ['text/javascript', `${USE}.then((answer) => postMessage(answer));`],
-    '/shared.js': ['text/javascript', `onconnect = ({ ports: [port] }) => ${USE}.then((answer) => port.postMessage(answer));`],
+    '/shared.js': [
+        'text/javascript', `onconnect = ({ ports: [port] }) => ${USE}.then((answer) => port.postMessage(answer));`,
+    ],
     '/calls.wasm': ['application/wasm', calls],
-    ...Object.fromEntries(['kperf.js', 'worklet.js', 'rewriter.wasm'].map((name) => [`/${name}`, [name.endsWith('.js') ? 'text/javascript' : 'application/wasm', readFileSync(`dist/${name}`)]])),
+    ...Object.fromEntries(['kperf.js', 'worklet.js', 'rewriter.wasm'].map((name) =>
+        [`/${name}`, [name.endsWith('.js') ? 'text/javascript' : 'application/wasm', readFileSync(`dist/${name}`)]])),
 };
 let [ofPage, ofWorker] = ['', ''];
 const traces = new Set();
@@ -63,7 +73,9 @@ const site = createServer((request, response) => {
     const [type, body] = files[request.url] ?? [];
     if (!type) return response.writeHead(404).end();
     const policy = type === 'text/html' ? ofPage : ofWorker;
-    response.writeHead(200, { 'content-type': type, ...(policy.length > 0 && { 'content-security-policy': policy }) }).end(request.method === 'HEAD' ? undefined : body);
+    response
+        .writeHead(200, { 'content-type': type, ...(policy.length > 0 && { 'content-security-policy': policy }) })
+        .end(request.method === 'HEAD' ? undefined : body);
 });
 await new Promise((resolve) => site.listen(0, '127.0.0.1', resolve));
 after(() => {
@@ -96,7 +108,9 @@ test('workers do what they do without', async (t) => {
                 assert.ok(expected > 0 || own, JSON.stringify(plain.result));
                 assert.deepEqual(tag.result, plain.result);
                 const recorded = blobs ? 2 : 0;
-                for (let n = 0; n < 100 && traces.size < before + recorded; n++) await new Promise((resolve) => setTimeout(resolve, 50));
+                for (let n = 0; n < 100 && traces.size < before + recorded; n++) {
+                    await new Promise((resolve) => setTimeout(resolve, 50));
+                }
                 assert.equal(traces.size, before + recorded);
                 await tag.close();
                 const known = server.reports().length;
@@ -104,7 +118,9 @@ test('workers do what they do without', async (t) => {
                 assert.deepEqual(served.result, plain.result);
                 // Those that aren't shared are recorded, whatever the policy.
                 const runs = plain.result.slice(0, 2).filter((answer) => answer.startsWith('done')).length;
-                await server.untilReported((reports) => reports.filter(({ calls }) => calls === 1).length >= known + runs);
+                await server.untilReported(
+                    (reports) => reports.filter(({ calls }) => calls === 1).length >= known + runs,
+                );
                 await served.close();
             });
         }
@@ -114,9 +130,15 @@ test('workers do what they do without', async (t) => {
 
 test('in Firefox too', { skip: !firefoxIsHere && 'no Firefox' }, async () => {
     const told = [];
-    files['/all'] = ['text/html', `<!doctype html><link rel="icon" href="data:,"><script nonce="abc" src="/all.js"></script>`];
-    files['/all.js'] = ['text/javascript', `${MAIN} result.then((answers) => fetch('/told', { method: 'POST', body: JSON.stringify(answers) }));`];
-    site.prependListener('request', (request) => request.url === '/told' && request.toArray().then((parts) => told.push(JSON.parse(Buffer.concat(parts)))));
+    files['/all'] = [
+        'text/html', `<!doctype html><link rel="icon" href="data:,"><script nonce="abc" src="/all.js"></script>`,
+    ];
+    files['/all.js'] = [
+        'text/javascript',
+        `${MAIN} result.then((answers) => fetch('/told', { method: 'POST', body: JSON.stringify(answers) }));`,
+    ];
+    site.prependListener('request', (request) =>
+        request.url === '/told' && request.toArray().then((parts) => told.push(JSON.parse(Buffer.concat(parts)))));
     [ofPage, ofWorker] = ["default-src 'self' 'wasm-unsafe-eval'; script-src 'self' 'nonce-abc'", ''];
     const server = await start(folder(), '--proxy', url.slice(0, -1));
     for (const address of [url, server.url]) await visit(`${address}all`, () => told[address === url ? 0 : 1]);

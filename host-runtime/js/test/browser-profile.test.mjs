@@ -19,10 +19,15 @@ const browser = await launch('--js-flags=--expose-gc');
 after(() => browser.close());
 
 const SCRIPT = '<script src="/dist/kperf.js"></script>';
-const calls = (trace) => replay(trace, '--only', 'outer', '--only', 'inner').split('\n').slice(1, -1).map((line) => line.replace(/^.*\| /, '').trimEnd());
+const calls = (trace) => replay(trace, '--only', 'outer', '--only', 'inner')
+    .split('\n')
+    .slice(1, -1)
+    .map((line) => line.replace(/^.*\| /, '').trimEnd());
 const report = (trace) => JSON.parse(kperf('report', trace, '--format', 'json', '--limit', '0'));
 /** Calls of the game's own functions: the others depend on the host's WASI. */
-const counts = (trace) => Object.fromEntries(report(trace).functions.filter(({ name }) => name.startsWith('life::')).map(({ name, calls }) => [name, calls]));
+const counts = (trace) => Object.fromEntries(
+    report(trace).functions.filter(({ name }) => name.startsWith('life::')).map(({ name, calls }) => [name, calls]),
+);
 
 async function visit(files, options = {}) {
     const server = await serve({ '/life.wasm': life, '/slow.wasm': slow, ...files }, { isolated: true, ...options });
@@ -79,7 +84,10 @@ test('slow calls are told, and how they ended', async () => {
         })();`;
     const { trace } = await visit({ '/': page(script, SLOWLY + SCRIPT) });
     const good = ['outer() {', '  inner();', '} /* outer */'];
-    assert.deepEqual(calls(trace).sort(), [...good, ...good, 'outer() {', '  inner(); /* host error */', '} /* outer: host error */'].sort());
+    assert.deepEqual(
+        calls(trace).sort(),
+        [...good, ...good, 'outer() {', '  inner(); /* host error */', '} /* outer: host error */'].sort(),
+    );
     const inner = report(trace).functions.find(({ name }) => name === 'inner');
     assert.deepEqual([inner.calls, inner.self_nanos > 240e6], [3, true], JSON.stringify(inner));
 });
@@ -138,5 +146,8 @@ test('where memory can\'t be shared with a worker the app runs without a profile
         globalThis.result = life(1).then((text) => ({ text, said: said.join('\\n') }));`;
     const { text, said } = await visit({ '/': page(script, SCRIPT) }, { isolated: false });
     assert.match(text, /^1 steps/);
-    assert.match(said, /^kperf: a module is not recorded: a profiled module needs a page that is cross-origin isolated \(headers Cross-Origin-Opener-Policy: same-origin/);
+    assert.match(
+        said,
+        /^kperf: a module is not recorded: a profiled module needs a page that is cross-origin isolated \(headers Cross-Origin-Opener-Policy: same-origin/,
+    );
 });

@@ -15,14 +15,19 @@ const browser = await launch();
 after(() => browser.close());
 const STEPS = '20';
 
-/** wasmtime writes the first of several buffers, and C's library calls it again for the next: these depend on the host. */
+/**
+ * wasmtime writes the first of several buffers, and C's library calls it again for the next: these depend on the host.
+ */
 const HOSTS_OWN = ['__wasi_fd_write', 'writev'];
 
 /** What a report says of each function but its times. */
 function table(trace) {
     const { functions } = JSON.parse(kperf('report', trace, '--format', 'json', '--limit', '0'));
     const callers = (f) => f.callers.map(({ name, calls }) => `${name} ${calls}`).sort();
-    return functions.filter(({ name }) => !HOSTS_OWN.includes(name)).map((f) => ({ id: f.id, name: f.name, calls: f.calls, callers: callers(f) })).sort((a, b) => a.id - b.id);
+    return functions
+        .filter(({ name }) => !HOSTS_OWN.includes(name))
+        .map((f) => ({ id: f.id, name: f.name, calls: f.calls, callers: callers(f) }))
+        .sort((a, b) => a.id - b.id);
 }
 
 function inNode(node, wasm, trace) {
@@ -35,7 +40,8 @@ function inNode(node, wasm, trace) {
         wasi.start(instance);`);
     const register = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
     const env = { ...process.env, KPERF_TRACE: trace };
-    const { status, stdout, stderr } = spawnSync(node, ['--no-warnings', '--import', register, program], { env, encoding: 'utf8' });
+    const { status, stdout, stderr } =
+        spawnSync(node, ['--no-warnings', '--import', register, program], { env, encoding: 'utf8' });
     assert.equal(status, 0, stderr);
     return stdout.trim();
 }
@@ -45,7 +51,9 @@ async function inChromium(wasm, trace) {
         await kperf.finish();
         return { text, trace: await encoded(kperf.blob()) };
     });`;
-    const server = await serve({ '/': page(script, '<script src="/dist/kperf.js"></script>'), '/life.wasm': wasm }, { isolated: true });
+    const server = await serve(
+        { '/': page(script, '<script src="/dist/kperf.js"></script>'), '/life.wasm': wasm }, { isolated: true },
+    );
     const { result } = await open(browser, server.url);
     await server.close();
     writeFileSync(trace, Buffer.from(result.trace));

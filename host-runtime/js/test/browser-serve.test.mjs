@@ -1,4 +1,5 @@
-// `npx kperf-wasm serve` in front of web apps as they were published: they work as before, and their traces have their functions.
+// `npx kperf-wasm serve` in front of web apps as they were published: they work as before, and their traces have their
+// functions.
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
@@ -44,7 +45,8 @@ writeFileSync(join(app, 'index.html'), `<!DOCTYPE html>
         await ask({ id: 1, action: 'open' });
         return (await ask({ id: 2, action: 'exec', sql: QUERY })).results[0].values;
     }
-    globalThis.result = (async () => ({ here: await here(), worker: await inWorker(), isolated: crossOriginIsolated }))();
+    globalThis.result = (async () => ({ here: await here(), worker: await inWorker(),
+        isolated: crossOriginIsolated }))();
 </script></body></html>`);
 
 test('a published app works as before, and page and worker are recorded', async () => {
@@ -62,7 +64,9 @@ test('a published app works as before, and page and worker are recorded', async 
     // One module, rewritten once, for both.
     assert.equal(stderr.match(/^sql-wasm: \d+ of \d+ functions probed \(inline\)/gm).length, 1, stderr);
     assert.equal(reports.length, 2);
-    const named = reports.map(({ calls, functions, host, outcome }) => [calls > 5000, functions.length > 200, host.name, outcome]);
+    const named = reports.map(
+        ({ calls, functions, host, outcome }) => [calls > 5000, functions.length > 200, host.name, outcome],
+    );
     assert.deepEqual(named, [[true, true, 'chromium', 'page closed'], [true, true, 'chromium', 'page closed']]);
     assert.deepEqual(stdout.match(/^# (page|trace):/gm), ['# page:', '# trace:', '# page:', '# trace:']);
 });
@@ -71,7 +75,9 @@ test('a published app works as before, and page and worker are recorded', async 
 function lifeApp(name, files) {
     const path = join(work, name);
     mkdirSync(path);
-    for (const [file, text] of Object.entries(files)) writeFileSync(join(path, file === '/' ? 'index.html' : file), text);
+    for (const [file, text] of Object.entries(files)) {
+        writeFileSync(join(path, file === '/' ? 'index.html' : file), text);
+    }
     cpSync(join(ROOT, 'examples/game-of-life/rust/life.wasm'), join(path, 'life.wasm'));
     cpSync(join(PACKAGE, 'node_modules/@bjorn3/browser_wasi_shim/dist'), join(path, 'wasi'), { recursive: true });
     return path;
@@ -93,7 +99,9 @@ for (const [where, files] of Object.entries({
     });
 }
 
-test('another development server can stand behind it, and spans go to a Collector', { skip: collectorProgram() === undefined }, async () => {
+test('another development server can stand behind it, and spans go to a Collector', {
+    skip: collectorProgram() === undefined,
+}, async () => {
     const collector = await startCollector(work);
     const life = readFileSync(join(ROOT, 'examples/game-of-life/rust/life.wasm'));
     const behind = await plain({ '/': page('globalThis.result = life(5);'), '/life.wasm': life });
@@ -112,15 +120,25 @@ test('another development server can stand behind it, and spans go to a Collecto
 test('a policy of the page does not keep the recorder out of it and its workers', async () => {
     const { parseWat } = await wabt();
     const calls = parseWat('calls.wat', readFileSync('test/programs/calls.wat', 'utf8')).toBinary({}).buffer;
-    const use = "WebAssembly.instantiateStreaming(fetch('/calls.wasm'), { host: { call() {} } }).then(({ instance }) => instance.exports.leaf())";
+    const use =
+        "WebAssembly.instantiateStreaming(fetch('/calls.wasm'), { host: { call() {} } }).then(({ instance }) => instance.exports.leaf())";
     const behind = createServer((request, response) => {
         const [type, text] = {
-            '/': ['text/html', '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/main.js"></script>'],
-            '/main.js': ['text/javascript', `globalThis.result = Promise.all([${use}, new Promise((resolve) => (new Worker('/worker.js').onmessage = resolve))]).then(() => 'done');`],
+            '/': [
+                'text/html',
+                '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/main.js"></script>',
+            ],
+            '/main.js': [
+                'text/javascript',
+                `globalThis.result = Promise.all([${use}, new Promise((resolve) => (new Worker('/worker.js').onmessage = resolve))]).then(() => 'done');`,
+            ],
             '/worker.js': ['text/javascript', `${use}.then(() => postMessage('done'));`],
             '/calls.wasm': ['application/wasm', calls],
         }[request.url];
-        response.writeHead(200, { 'content-type': type, 'content-security-policy': "default-src 'self' 'wasm-unsafe-eval'; img-src data:" }).end(text);
+        response.writeHead(
+            200,
+            { 'content-type': type, 'content-security-policy': "default-src 'self' 'wasm-unsafe-eval'; img-src data:" },
+        ).end(text);
     });
     await new Promise((resolve) => behind.listen(0, '127.0.0.1', resolve));
     const server = await start('--proxy', `http://127.0.0.1:${behind.address().port}`);
@@ -139,17 +157,24 @@ test('the recorder is inside where that pays', async () => {
     const files = {
         plain: wasm('(module (func (export "f")))'),
         starts: wasm('(module (func $f) (start $f))'),
-        linked: Buffer.concat([wasm('(module (func (export "f")))'), Buffer.from([0, 9, 8, ...Buffer.from('dylink.0')])]),
+        linked: Buffer.concat(
+            [wasm('(module (func (export "f")))'), Buffer.from([0, 9, 8, ...Buffer.from('dylink.0')])],
+        ),
     };
     const forms = async (...options) => {
         const server = await start(work, ...options);
         const found = [];
         for (const inline of [true, false]) {
             for (const [name, body] of Object.entries(files)) {
-                const answer = await fetch(`${server.url}.kperf/probe?name=${name}&id_base=5&inline=${inline}`, { method: 'POST', headers: { 'kperf-probe': '1' }, body });
+                const answer = await fetch(
+                    `${server.url}.kperf/probe?name=${name}&id_base=5&inline=${inline}`,
+                    { method: 'POST', headers: { 'kperf-probe': '1' }, body },
+                );
                 const bytes = Buffer.from(await answer.arrayBuffer());
                 // Modules that are loaded beside others are refused a recorder inside, whoever asks for one.
-                assert.equal(answer.status, name === 'linked' && options.includes('inline') ? 422 : 200, bytes.toString());
+                assert.equal(
+                    answer.status, name === 'linked' && options.includes('inline') ? 422 : 200, bytes.toString(),
+                );
                 if (bytes.includes('kperf:host')) found.push(inline ? name : `${name} unasked`);
             }
         }
@@ -203,12 +228,16 @@ test('connections that become something else get through', async () => {
 test('names that are not of this machine are not answered to, and only parts of traces are taken', async () => {
     const server = await start(app);
     const get = (path, options) => new Promise((resolve, reject) => {
-        request(new URL(path, server.url), options, (response) => resolve(response.resume().statusCode)).on('error', reject).end();
+        request(new URL(path, server.url), options, (response) => resolve(response.resume().statusCode))
+            .on('error', reject)
+            .end();
     });
     assert.equal(await get('/', { headers: { host: 'evil.example' } }), 421);
     assert.equal(await get('/', { headers: { host: 'localhost:1' } }), 200);
     assert.equal(await get('/.kperf/trace', { method: 'POST' }), 400);
-    assert.equal(await get('/.kperf/trace', { method: 'POST', headers: { 'kperf-trace': '../../x', 'kperf-part': '0' } }), 400);
+    assert.equal(
+        await get('/.kperf/trace', { method: 'POST', headers: { 'kperf-trace': '../../x', 'kperf-part': '0' } }), 400,
+    );
     assert.equal(await get('/.kperf/probe?id_base=0', { method: 'POST' }), 400);
     assert.equal(await get('/missing'), 404);
     await server.end().catch(() => undefined);

@@ -49,7 +49,8 @@ test('JSPI in a page, and by hand', async () => {
         await kperf.finish();
         return { results, trace: Array.from(new Uint8Array(await kperf.blob().arrayBuffer())) };
     })();`;
-    const head = "import { suspend } from '/suspend.mjs'; const bytes = await (await fetch('/wait.wasm')).arrayBuffer();";
+    const head =
+        "import { suspend } from '/suspend.mjs'; const bytes = await (await fetch('/wait.wasm')).arrayBuffer();";
     const zeroCode = result('const results = await suspend(bytes, WebAssembly);');
     const byHand = result(`
         const kperf = createRecorder();
@@ -63,7 +64,9 @@ test('JSPI in a page, and by hand', async () => {
         `<!doctype html><script type="module">import { createRecorder } from '/dist/browser/index.js';${head}${byHand}</script>`,
     ];
     for (const page of pages) {
-        const files = { '/': page, '/wait.wasm': readFileSync(wait), '/suspend.mjs': readFileSync('test/programs/suspend.mjs') };
+        const files = {
+            '/': page, '/wait.wasm': readFileSync(wait), '/suspend.mjs': readFileSync('test/programs/suspend.mjs'),
+        };
         const server = await serve(files);
         const { page: opened } = await open(browser, server.url);
         await opened.waitForFunction(() => globalThis.result);
@@ -82,7 +85,10 @@ test('asyncify: a function that is resumed is entered again', { skip }, () => {
     // Its state lies at address 0.
     const source = readFileSync('test/programs/wait.wat', 'utf8').replace(/\)\s*$/, '(memory (export "memory") 1))');
     writeFileSync(text, source);
-    execFileSync(process.execPath, [join(PACKAGE, 'node_modules/binaryen/bin/wasm-opt'), text, '--asyncify', '-g', '-o', asyncified]);
+    execFileSync(
+        process.execPath,
+        [join(PACKAGE, 'node_modules/binaryen/bin/wasm-opt'), text, '--asyncify', '-g', '-o', asyncified],
+    );
     probed(asyncified, join(work, 'asyncified.probed.wasm'));
     const trace = join(work, 'asyncify.kperf');
     writeFileSync(join(work, 'asyncify.mjs'), `
@@ -111,9 +117,15 @@ test('asyncify: a function that is resumed is entered again', { skip }, () => {
         console.log(result);`);
     const register = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
     const env = { ...process.env, KPERF_TRACE: trace };
-    const { stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', '--import', register, join(work, 'asyncify.mjs')], { encoding: 'utf8', env });
+    const { stdout, stderr } = spawnSync(
+        process.execPath, ['--no-warnings', '--import', register, join(work, 'asyncify.mjs')],
+        { encoding: 'utf8', env },
+    );
     assert.equal(stdout, '3\n', stderr);
-    const lines = replay(trace, '--skip', 'asyncify_*').split('\n').slice(1, -1).map((line) => line.replace(/^.*\| /, '').trimEnd());
+    const lines = replay(trace, '--skip', 'asyncify_*')
+        .split('\n')
+        .slice(1, -1)
+        .map((line) => line.replace(/^.*\| /, '').trimEnd());
     assert.deepEqual(lines, [
         'slow() {', '  leaf();', '  once();', '} /* slow */', 'leaf();',
         'slow() {', '  once();', '  once();', '} /* slow */', 'leaf();',

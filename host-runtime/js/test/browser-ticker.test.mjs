@@ -1,4 +1,5 @@
-// A ticker whose worker is refused, or isn't run, in an isolated page: the times in the trace are the guest's own all the same.
+// A ticker whose worker is refused, or isn't run, in an isolated page: the times in the trace are the guest's own all
+// the same.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +12,9 @@ import { serve } from './support/server.mjs';
 
 const work = folder();
 const WAYS = ['import', 'inline'];
-const modules = Object.fromEntries(WAYS.map((way) => [way, probed('test/programs/calls.wat', join(work, `${way}.wasm`), '--probe', way)]));
+const modules = Object.fromEntries(
+    WAYS.map((way) => [way, probed('test/programs/calls.wat', join(work, `${way}.wasm`), '--probe', way)]),
+);
 const browser = await launch();
 after(() => browser.close());
 
@@ -26,7 +29,8 @@ const GUEST = `
     const rest = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
     async function turns(count, pause) {
         let [most, least] = [0, 0];
-        const { instance } = await WebAssembly.instantiateStreaming(fetch('/calls.wasm'), { host: { call: () => (least += timed(() => spin(20))) } });
+        const { instance } = await WebAssembly.instantiateStreaming(fetch('/calls.wasm'),
+            { host: { call: () => (least += timed(() => spin(20))) } });
         for (let n = 0; n < count; n++) {
             await rest(pause);
             most += timed(() => instance.exports.outer(1));
@@ -37,7 +41,9 @@ const HEAD = '<script src="/dist/kperf.js"></script>';
 
 /** Opens a page; its result, and what its trace says. */
 async function visit(way, script, head = HEAD, expected = undefined) {
-    const files = { '/calls.wasm': modules[way], '/': page(`${GUEST}\nglobalThis.result = (async () => {\n${script}\n})();`, head) };
+    const files = {
+        '/calls.wasm': modules[way], '/': page(`${GUEST}\nglobalThis.result = (async () => {\n${script}\n})();`, head),
+    };
     const server = await serve(files, { isolated: true });
     try {
         const { result } = await open(browser, server.url, expected);
@@ -47,7 +53,10 @@ async function visit(way, script, head = HEAD, expected = undefined) {
         const chunks = chunksOf(trace);
         const json = (kind) => JSON.parse(chunks.find((chunk) => chunk.kind === kind).payload);
         const { functions } = JSON.parse(kperf('report', path, '--format', 'json'));
-        return { ...result, head: json('HEAD'), end: json('ENDT'), nanos: functions.find(({ name }) => name === 'outer').total_nanos };
+        return {
+            ...result, head: json('HEAD'), end: json('ENDT'),
+            nanos: functions.find(({ name }) => name === 'outer').total_nanos,
+        };
     } finally {
         await server.close();
     }
@@ -62,11 +71,17 @@ const STEP = 10_000;
 test('where a policy refuses its worker, every event reads the clock, and the trace says why', async () => {
     const policy = `<meta http-equiv="Content-Security-Policy" content="script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'; worker-src 'self'">`;
     for (const way of WAYS) {
-        const { head, end, nanos, most, least } = await visit(way, `const said = await turns(10, 5);${FINISH}`, policy + HEAD, /Content Security Policy/);
+        const {
+            head, end, nanos, most, least,
+        } = await visit(way, `const said = await turns(10, 5);${FINISH}`, policy + HEAD, /Content Security Policy/);
         const { kind, period_nanos, no_ticker } = head.clock;
-        assert.deepEqual([kind, period_nanos, end.ticks, end.ticker_stalls.count], ['precise', undefined, undefined, 0]);
+        assert.deepEqual(
+            [kind, period_nanos, end.ticks, end.ticker_stalls.count], ['precise', undefined, undefined, 0],
+        );
         assert.match(no_ticker, /^its worker was refused: a Content-Security-Policy has to allow `worker-src blob:`$/);
-        assert.equal(nanos >= least - 20 * STEP && nanos <= most + 20 * STEP, true, JSON.stringify({ nanos, most, least }));
+        assert.equal(
+            nanos >= least - 20 * STEP && nanos <= most + 20 * STEP, true, JSON.stringify({ nanos, most, least }),
+        );
     }
 });
 
@@ -81,11 +96,14 @@ test('a guest that runs before its worker does reads the clock', async () => {
                 request.send();
                 const bytes = Uint8Array.from(request.responseText, (char) => char.charCodeAt(0));
                 const said = { most: 0, least: 0 };
-                const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { host: { call: () => (said.least += timed(() => spin(20))) } });
+                const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes),
+                    { host: { call: () => (said.least += timed(() => spin(20))) } });
                 for (let n = 0; n < 10; n++) said.most += timed(() => instance.exports.outer(1));
                 resolve({ instance: said });
             });
             const said = instance;${FINISH}`);
-        assert.equal(nanos >= least - 20 * STEP && nanos <= most + 20 * STEP, true, JSON.stringify({ nanos, most, least }));
+        assert.equal(
+            nanos >= least - 20 * STEP && nanos <= most + 20 * STEP, true, JSON.stringify({ nanos, most, least }),
+        );
     }
 });

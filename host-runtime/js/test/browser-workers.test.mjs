@@ -37,12 +37,30 @@ function reportsOf({ posts, trace }) {
 test('what a page does with blobs, and what its policy says of workers', async () => {
     const worker = 'onmessage = ({ data }) => postMessage(2 * data);';
     for (const [head, make] of [
-        ['', `const url = URL.createObjectURL(new Blob([${JSON.stringify(worker)}])); const worker = new Worker(url); URL.revokeObjectURL(url);`],
-        ['', `const url = URL.createObjectURL(new Blob([${JSON.stringify(worker)}], { type: 'text/javascript' })); const worker = new Worker(url, { type: 'module' }); URL.revokeObjectURL(url);`],
-        [`<meta http-equiv="content-security-policy" content="default-src 'self'; script-src 'self' 'unsafe-inline'; worker-src 'self'">`, `const worker = new Worker('/twice.js');`],
-        [`<meta http-equiv="Content-Security-Policy" content="script-src 'self' 'unsafe-inline'">`, `const worker = new Worker('/twice.js');`],
-        [`<meta http-equiv="Content-Security-Policy" content="worker-src 'self' blob:">`, `const worker = new Worker('/twice.js');`],
-        [`<meta http-equiv="Content-Security-Policy" content="script-src 'self' 'unsafe-inline'; worker-src 'self' blob:">`, `const worker = new Worker(URL.createObjectURL(new Blob([${JSON.stringify(worker)}])));`],
+        [
+            '',
+            `const url = URL.createObjectURL(new Blob([${JSON.stringify(worker)}])); const worker = new Worker(url); URL.revokeObjectURL(url);`,
+        ],
+        [
+            '',
+            `const url = URL.createObjectURL(new Blob([${JSON.stringify(worker)}], { type: 'text/javascript' })); const worker = new Worker(url, { type: 'module' }); URL.revokeObjectURL(url);`,
+        ],
+        [
+            `<meta http-equiv="content-security-policy" content="default-src 'self'; script-src 'self' 'unsafe-inline'; worker-src 'self'">`,
+            `const worker = new Worker('/twice.js');`,
+        ],
+        [
+            `<meta http-equiv="Content-Security-Policy" content="script-src 'self' 'unsafe-inline'">`,
+            `const worker = new Worker('/twice.js');`,
+        ],
+        [
+            `<meta http-equiv="Content-Security-Policy" content="worker-src 'self' blob:">`,
+            `const worker = new Worker('/twice.js');`,
+        ],
+        [
+            `<meta http-equiv="Content-Security-Policy" content="script-src 'self' 'unsafe-inline'; worker-src 'self' blob:">`,
+            `const worker = new Worker(URL.createObjectURL(new Blob([${JSON.stringify(worker)}])));`,
+        ],
     ]) {
         const page = `<!doctype html>${head}<script src="/dist/kperf.js" data-post="/traces"></script><script>
             ${make}
@@ -69,7 +87,8 @@ test('a worker that is not recorded runs the modules that it is sent', async () 
             compiled.then((module) => worker.postMessage(module), reject);
         });
         const text = URL.createObjectURL(new Blob([${JSON.stringify(worker)}]));
-        globalThis.result = Promise.all([ask(new Worker('/worker.js')), ask(new Worker('/worker.js', { type: 'module' })), ask(new Worker(text))]);</script>`;
+        globalThis.result = Promise.all([ask(new Worker('/worker.js')), ask(new Worker('/worker.js',
+            { type: 'module' })), ask(new Worker(text))]);</script>`;
     const server = await serve({ '/': page, '/worker.js': worker, ...FILES }, { isolated: true });
     const { page: opened, result } = await open(browser, server.url);
     assert.deepEqual(result, ['undefined', 'undefined', 'undefined']);
@@ -93,7 +112,8 @@ for (const isolated of [true, false]) {
         const server = await serve({ '/': page, ...FILES }, { isolated });
         const { page: opened, result } = await open(browser, server.url);
         assert.deepEqual(result, [[6, '/deep/classic.js'], [10, '/deep/module.js']]);
-        const counts = () => reportsOf(server).map(({ functions }) => functions.find(({ name }) => name === 'leaf')?.calls);
+        const counts = () =>
+            reportsOf(server).map(({ functions }) => functions.find(({ name }) => name === 'leaf')?.calls);
         let found = [];
         for (let n = 0; n < 100 && !(found.includes(3) && found.includes(5)); n++) {
             await new Promise((resolve) => setTimeout(resolve, 100));
@@ -109,7 +129,8 @@ for (const isolated of [true, false]) {
 test('workers of workers, what they request, and one that ends itself', async (t) => {
     const outer = `
         addEventListener('message', async ({ data }) => {
-            const answers = await Promise.all(['inner.js', new URL('inner.js', location)].map((url) => new Promise((resolve, reject) => {
+            const answers = await Promise.all(['inner.js', new URL('inner.js',
+                location)].map((url) => new Promise((resolve, reject) => {
                 const worker = new Worker(url);
                 worker.onmessage = ({ data }) => resolve(data);
                 worker.onerror = (event) => reject(new Error(event.message));
@@ -119,7 +140,8 @@ test('workers of workers, what they request, and one that ends itself', async (t
         });`;
     const inner = `
         addEventListener('message', async ({ data }) => {
-            const { instance } = await WebAssembly.instantiateStreaming(fetch(new Request('calls.wasm')), { host: { call() {} } });
+            const { instance } = await WebAssembly.instantiateStreaming(fetch(new Request('calls.wasm')),
+                { host: { call() {} } });
             for (let n = 0; n < data; n++) instance.exports.leaf();
             postMessage(location.pathname);
             close();
@@ -131,7 +153,9 @@ test('workers of workers, what they request, and one that ends itself', async (t
             worker.onerror = (event) => reject(new Error(event.message));
             worker.postMessage(7);
         });</script>`;
-    const server = await serve({ '/': page, '/deep/outer.js': outer, '/deep/inner.js': inner, '/deep/calls.wasm': calls });
+    const server = await serve(
+        { '/': page, '/deep/outer.js': outer, '/deep/inner.js': inner, '/deep/calls.wasm': calls },
+    );
     t.after(() => server.close());
     const { result } = await open(browser, server.url);
     assert.deepEqual(result, ['/deep/inner.js', '/deep/inner.js']);

@@ -48,7 +48,9 @@ const report = (trace) => JSON.parse(kperf('report', trace, '--format', 'json'))
 const callsOf = (trace) => Object.fromEntries(report(trace).functions.map(({ name, calls }) => [name, calls]));
 
 test('an isolated page has a ticker', async () => {
-    const { text, trace, path, summary, isolated } = await visit({ '/': page(BY_HAND.replace('OPTIONS', '')) }, { isolated: true });
+    const {
+        text, trace, path, summary, isolated,
+    } = await visit({ '/': page(BY_HAND.replace('OPTIONS', '')) }, { isolated: true });
     assert.equal(text, '5 steps, 19 live cells');
     assert.deepEqual([isolated, trace.length > 40_000, summary.probes], [true, true, 152]);
     const { clock, host } = report(path);
@@ -62,7 +64,9 @@ test('any other page reads a clock that takes coarse steps, and the trace says s
     const { clock } = report(path);
     assert.equal(isolated, false);
     assert.deepEqual([clock.kind, clock.source], ['precise', 'performance.now']);
-    assert.equal(clock.resolution_nanos >= 50_000 && clock.resolution_nanos <= 200_000, true, `${clock.resolution_nanos}`);
+    assert.equal(
+        clock.resolution_nanos >= 50_000 && clock.resolution_nanos <= 200_000, true, `${clock.resolution_nanos}`,
+    );
     assert.equal(callsOf(path)['life::is_valid_position'], 16_000);
 });
 
@@ -76,7 +80,10 @@ test('an isolated page can read its clock at every event', async () => {
 
 test('a ticker is refused with a reason where it can\'t work', async () => {
     const script = BY_HAND.replace('OPTIONS', "{ clock: 'ticker' }");
-    await assert.rejects(visit({ '/': page(script) }), /the ticker can't work: the page is not cross-origin isolated .*; use the clock `precise`/);
+    await assert.rejects(
+        visit({ '/': page(script) }),
+        /the ticker can't work: the page is not cross-origin isolated .*; use the clock `precise`/,
+    );
 });
 
 for (const isolated of [true, false]) {
@@ -103,7 +110,8 @@ test('an import does the same as the script tag', async () => {
 test('a frame that an exception carried out never becomes a parent', async () => {
     const script = `
         globalThis.result = (async () => {
-            const { instance } = await WebAssembly.instantiateStreaming(fetch('/calls.wasm'), { host: { call() { throw new Error('out'); } } });
+            const { instance } = await WebAssembly.instantiateStreaming(fetch('/calls.wasm'),
+                { host: { call() { throw new Error('out'); } } });
             try { instance.exports.outer(1); } catch {}
             await new Promise((resolve) => setTimeout(resolve, 0));
             instance.exports.leaf();
@@ -120,7 +128,9 @@ test('a page posts its trace while it runs, again where the server fails', async
         await kperf.finish();
         return {};
     });`;
-    const { server } = await visit({ '/': page(script, SCRIPT.replace('src', 'data-post="/traces" src')) }, { fail: 1 });
+    const { server } = await visit(
+        { '/': page(script, SCRIPT.replace('src', 'data-post="/traces" src')) }, { fail: 1 },
+    );
     const path = join(work, 'posted.kperf');
     writeFileSync(path, server.trace());
     assert.equal(callsOf(path)['life::is_valid_position'], 16_000);
@@ -139,7 +149,9 @@ for (const [what, lose, outcome] of [
         async then(page, server) {
             await page.evaluate(() => {
                 const { instantiateStreaming } = WebAssembly;
-                return instantiateStreaming(fetch('/calls.wasm'), { host: { call() {} } }).catch((error) => String(error));
+                return instantiateStreaming(fetch('/calls.wasm'), { host: { call() {} } }).catch(
+                    (error) => String(error),
+                );
             });
             if (outcome === 'completed') await page.evaluate(() => void globalThis.kperf.finish());
             await page.close({ runBeforeUnload: true });

@@ -1,4 +1,5 @@
-// The plugins for bundlers, each in a real build of an app, and in Vite's development server: the app loads a module in the bundler's own
+// The plugins for bundlers, each in a real build of an app, and in Vite's development server: the app loads a module in
+// the bundler's own
 // way, in its page and in a worker, and is recorded.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -14,9 +15,14 @@ const work = folder();
 const browser = await launch();
 after(() => browser.close());
 const text = readFileSync(join(PACKAGE, 'test/programs/calls.wat'), 'utf8');
-const calls = Buffer.from((await wabt()).parseWat('calls.wat', text, { tail_call: true }).toBinary({ write_debug_names: true }).buffer);
+const calls = Buffer.from(
+    (await wabt()).parseWat('calls.wat', text, { tail_call: true }).toBinary({ write_debug_names: true }).buffer,
+);
 
-/** An app in a folder of its own, which imports this package by its name. `load`: makes an instance of the module with `imports`. */
+/**
+ * An app in a folder of its own, which imports this package by its name. `load`: makes an instance of the module with
+ * `imports`.
+ */
 function app(name, load) {
     const path = join(work, name);
     mkdirSync(join(path, 'node_modules'), { recursive: true });
@@ -34,7 +40,8 @@ function app(name, load) {
                     worker.onmessage = ({ data }) => resolve(data);
                     worker.onerror = ({ message }) => reject(new Error(message));
                 });
-                return [answer, WebAssembly.Module.imports(await WebAssembly.compileStreaming(fetch(moduleUrl))).length];
+                return [answer, WebAssembly.Module.imports(await WebAssembly.compileStreaming(fetch(moduleUrl)))
+                    .length];
             })();`,
         'index.html': '<!doctype html><html><head><title>app</title><link rel="icon" href="data:,"></head><body><script type="module" src="main.js"></script></body></html>',
     };
@@ -46,12 +53,17 @@ const BY_URL = (url) => `${url}
     const load = async (imports) => (await WebAssembly.instantiateStreaming(fetch(moduleUrl), imports)).instance;`;
 
 /** The files of a folder, as a server has them. */
-const filesOf = (path) => Object.fromEntries(readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => {
+const filesOf = (path) => Object.fromEntries(readdirSync(path, { recursive: true, withFileTypes: true }).filter(
+    (entry) => entry.isFile(),
+).map((entry) => {
     const file = join(entry.parentPath ?? entry.path, entry.name);
     return [file.slice(path.length), readFileSync(file)];
 }));
 
-const callsOf = (path) => JSON.parse(kperf('report', path, '--format', 'json')).functions.map(({ name, calls }) => `${name} ${calls}`).sort().join(', ');
+const callsOf = (path) => JSON.parse(kperf('report', path, '--format', 'json')).functions
+    .map(({ name, calls }) => `${name} ${calls}`)
+    .sort()
+    .join(', ');
 const EXPECTED = ['inner 1, leaf 1, outer 1', 'leaf 1'];
 
 /** Opens what was built; the page and its worker must be recorded. */
@@ -64,14 +76,17 @@ async function visit(built) {
         writeFileSync(join(work, 'page.kperf'), server.trace(id));
         return callsOf(join(work, 'page.kperf'));
     }).sort();
-    for (let n = 0; n < 200 && found().join() !== EXPECTED.join(); n++) await new Promise((resolve) => setTimeout(resolve, 50));
+    for (let n = 0; n < 200 && found().join() !== EXPECTED.join(); n++) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+    }
     assert.deepEqual(found(), EXPECTED);
     await page.close();
     await server.close();
 }
 
 const run = (cwd, script) => {
-    const { status, stderr, stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], { cwd, encoding: 'utf8' });
+    const { status, stderr, stdout } =
+        spawnSync(process.execPath, ['--input-type=module', '--eval', script], { cwd, encoding: 'utf8' });
     assert.equal(status, 0, stderr + stdout);
 };
 /** Bundlers are this package's, not the app's. */
@@ -80,14 +95,24 @@ const OPTIONS = `{ post: '/traces', clock: 'precise', only: ['*'] }`;
 
 test('Vite builds it', async () => {
     const path = app('vite', BY_URL(`import moduleUrl from './calls.wasm?url';`));
-    writeFileSync(join(path, 'vite.config.js'), `import kperf from 'kperf-wasm/vite';\nexport default { plugins: [kperf(${OPTIONS})], logLevel: 'warn', build: { assetsInlineLimit: 0 }, worker: { format: 'es' } };`);
+    writeFileSync(
+        join(path, 'vite.config.js'),
+        `import kperf from 'kperf-wasm/vite';\nexport default { plugins: [kperf(${OPTIONS})], logLevel: 'warn', build: { assetsInlineLimit: 0 }, worker: { format: 'es' } };`,
+    );
     run(path, `import { build } from ${from('vite')}; await build();`);
     await visit(join(path, 'dist'));
 });
 
 test("Vite's development server records to files", async () => {
-    const path = app('vite-dev', `import init from './calls.wasm?init';\nimport moduleUrl from './calls.wasm?url';\nconst load = (imports) => init(imports);`);
-    writeFileSync(join(path, 'vite.config.js'), `import kperf from 'kperf-wasm/vite';\nexport default { plugins: [kperf({ clock: 'precise', post: '/built/only' })] };`);
+    const path =
+        app(
+            'vite-dev',
+            `import init from './calls.wasm?init';\nimport moduleUrl from './calls.wasm?url';\nconst load = (imports) => init(imports);`,
+        );
+    writeFileSync(
+        join(path, 'vite.config.js'),
+        `import kperf from 'kperf-wasm/vite';\nexport default { plugins: [kperf({ clock: 'precise', post: '/built/only' })] };`,
+    );
     const { createServer } = await import('vite');
     const cwd = process.cwd();
     // Where traces go.
@@ -95,16 +120,22 @@ test("Vite's development server records to files", async () => {
     const server = await createServer({ root: path, logLevel: 'silent', server: { port: 0, host: '127.0.0.1' } });
     try {
         await server.listen();
-        const { page, result } = await open(browser, `http://127.0.0.1:${server.httpServer.address().port}/`, /504 \(Outdated/);
+        const { page, result } = await open(
+            browser, `http://127.0.0.1:${server.httpServer.address().port}/`, /504 \(Outdated/,
+        );
         assert.deepEqual(result, ['worker', 1]);
-        const found = () => [1, 2].map((n) => join(path, `page-${n}.kperf`)).filter((file) => existsSync(file)).map((file) => {
+        const found = () => [1, 2]
+            .map((n) => join(path, `page-${n}.kperf`))
+            .filter((file) => existsSync(file)).map((file) => {
             try {
                 return callsOf(file);
             } catch {
                 return '';
             }
         }).sort();
-        for (let n = 0; n < 200 && found().join() !== EXPECTED.join(); n++) await new Promise((resolve) => setTimeout(resolve, 50));
+        for (let n = 0; n < 200 && found().join() !== EXPECTED.join(); n++) {
+            await new Promise((resolve) => setTimeout(resolve, 50));
+        }
         assert.deepEqual(found(), EXPECTED);
         assert.equal(await page.evaluate(() => crossOriginIsolated), true);
         await page.close();
@@ -140,14 +171,20 @@ test('webpack bundles it', async () => {
 
 test('esbuild bundles it', async () => {
     for (const format of ['esm', 'iife']) {
-        const path = app(`esbuild-${format}`, BY_URL(`import file from './calls.wasm';\nconst moduleUrl = new URL(file, location.href).href;`));
+        const path = app(
+            `esbuild-${format}`,
+            BY_URL(`import file from './calls.wasm';\nconst moduleUrl = new URL(file, location.href).href;`),
+        );
         // It takes workers for entries of their own.
-        const main = readFileSync(join(path, 'main.js'), 'utf8').replace(`new URL('./worker.js', import.meta.url)`, `'/worker.js'`);
+        const main = readFileSync(join(path, 'main.js'), 'utf8').replace(
+            `new URL('./worker.js', import.meta.url)`, `'/worker.js'`,
+        );
         writeFileSync(join(path, 'main.js'), main);
         run(path, `import { build } from ${from('esbuild')};
             import kperf from 'kperf-wasm/esbuild';
             for (const entry of ['main.js', 'worker.js']) {
-                await build({ entryPoints: [entry], bundle: true, outdir: 'dist', format: '${format}', loader: { '.wasm': 'file' }, logLevel: 'warning', plugins: entry === 'main.js' ? [kperf(${OPTIONS})] : [] });
+                await build({ entryPoints: [entry], bundle: true, outdir: 'dist',
+                    format: '${format}', loader: { '.wasm': 'file' }, logLevel: 'warning', plugins: entry === 'main.js' ? [kperf(${OPTIONS})] : [] });
             }`);
         cpSync(join(path, 'index.html'), join(path, 'dist/index.html'));
         await visit(join(path, 'dist'));

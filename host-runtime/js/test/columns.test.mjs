@@ -1,4 +1,5 @@
-// Columns hold the events of the block's words: leaves too, with both forms of times. What JavaScript makes is what the core makes.
+// Columns hold the events of the block's words: leaves too, with both forms of times. What JavaScript makes is what the
+// core makes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as zlib from 'node:zlib';
@@ -6,7 +7,9 @@ import { Columns } from '../dist/common/trace/columns.js';
 import { CoreColumns } from '../dist/node/core-columns.js';
 import { coreModuleSync } from '../dist/node/core.js';
 
-const [TIME, LEAVE, LEAF, UNWIND, WIDE_TIME, SWITCH, MARK] = [0x40000000, 0x80000000, 0x80000001, 0xc0000000, 0xe0000000, 0xe4000000, 0xe8000000];
+const [TIME, LEAVE, LEAF, UNWIND, WIDE_TIME, SWITCH, MARK] = [
+    0x40000000, 0x80000000, 0x80000001, 0xc0000000, 0xe0000000, 0xe4000000, 0xe8000000,
+];
 
 /** A block of these words. */
 function block(words) {
@@ -37,7 +40,10 @@ function columnsOf(words) {
         columns.push(payload.subarray(at, at + length));
         at += length;
     }
-    return { form: payload[1], entries: view.getUint32(20, true), events, ids: [...numbers(columns[0])], others: [...columns[1]], times: [...numbers(columns[2])] };
+    return {
+        form: payload[1], entries: view.getUint32(20, true), events, ids: [...numbers(columns[0])],
+        others: [...columns[1]], times: [...numbers(columns[2])],
+    };
 }
 
 test('a leaf is an enter and a leave at once', () => {
@@ -53,7 +59,9 @@ test('a leaf is an enter and a leave at once', () => {
 
 test('words of other kinds stay as they are', () => {
     const { ids, others, events } = columnsOf([LEAF + 1, MARK + 3, 0xffffffff]);
-    assert.deepEqual({ ids, others, events }, { ids: [3, 0, 1, 1], others: [3, 0, 0, 0xe8, 255, 255, 255, 255], events: 3 });
+    assert.deepEqual(
+        { ids, others, events }, { ids: [3, 0, 1, 1], others: [3, 0, 0, 0xe8, 255, 255, 255, 255], events: 3 },
+    );
 });
 
 /** Random words: mostly short ones of a kind, with so many times in a hundred words. */
@@ -62,7 +70,11 @@ function randomWords(count, timesInHundred, hasLeaves, state) {
         state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
         return Math.floor((state / 2 ** 32) * below);
     };
-    const rare = [() => [UNWIND + random(2 ** 26)], () => [WIDE_TIME, random(2 ** 32), random(2 ** 10)], () => [SWITCH + random(9)], () => [MARK + random(99)], () => [random(2 ** 30)], () => [TIME + random(2 ** 30)], () => [LEAF + random(2 ** 30 - 1)]];
+    const rare = [
+        () => [UNWIND + random(2 ** 26)], () => [WIDE_TIME, random(2 ** 32), random(2 ** 10)],
+        () => [SWITCH + random(9)], () => [MARK + random(99)], () => [random(2 ** 30)], () => [TIME + random(2 ** 30)],
+        () => [LEAF + random(2 ** 30 - 1)],
+    ];
     const words = [];
     while (words.length < count) {
         if (random(100) < timesInHundred) words.push(TIME + random(200));
@@ -106,5 +118,7 @@ test('packed columns unpack to the same, and what would not be shorter stays', {
 });
 
 test('what is no block is an error that says so', () => {
-    assert.throws(() => new CoreColumns(coreModuleSync()).encode(new Uint8Array(18)), /18 bytes doesn't end with a whole word/);
+    assert.throws(
+        () => new CoreColumns(coreModuleSync()).encode(new Uint8Array(18)), /18 bytes doesn't end with a whole word/,
+    );
 });

@@ -16,7 +16,10 @@ function constantsOf(path) {
     // Other constants of the same file may stand in it, also ones that come behind it.
     for (const [, name, value] of [...all, ...all, ...all]) {
         const text = /^b?"(.*)"$/.exec(value)?.[1];
-        const number = value.replace(/u32::MAX/, '0xffffffff').replace(/\bas \w+/g, '').replace(/\b[A-Z_]+\b/g, (name) => found[name]);
+        const number = value
+            .replace(/u32::MAX/, '0xffffffff')
+            .replace(/\bas \w+/g, '')
+            .replace(/\b[A-Z_]+\b/g, (name) => found[name]);
         found[name] = text ?? (/^[-+*/\s()\d_a-fx<]+$/.test(number) ? Number(eval(number)) : value);
     }
     return found;
@@ -31,7 +34,8 @@ test('words are those of the recorder', () => {
 
 test('reasons have the recorder\'s codes', () => {
     const body = /pub enum Reason \{(.*?)\n\}/s.exec(rust('guest-shim/src/word.rs'))[1];
-    const reasons = Object.fromEntries([...body.matchAll(/(\w+) = (\d+),/g)].map(([, name, code]) => [name, Number(code)]));
+    const reasons =
+        Object.fromEntries([...body.matchAll(/(\w+) = (\d+),/g)].map(([, name, code]) => [name, Number(code)]));
     assert.deepEqual(constants.Reason, reasons);
 });
 
@@ -47,12 +51,17 @@ test('a lane\'s memory is laid out as the recorder\'s', () => {
 test('a profile\'s memory is laid out as its module has it', () => {
     const shadow = constantsOf('guest-shim/src/shadow.rs');
     const { SHADOW_STACK, SHADOW_COUNTS, SHADOW_LAST, SHADOW_SLOTS } = constants;
-    assert.deepEqual([SHADOW_STACK, SHADOW_COUNTS, SHADOW_LAST, SHADOW_SLOTS], [shadow.STACK, shadow.COUNTS, shadow.LAST, shadow.SLOTS]);
+    assert.deepEqual(
+        [SHADOW_STACK, SHADOW_COUNTS, SHADOW_LAST, SHADOW_SLOTS],
+        [shadow.STACK, shadow.COUNTS, shadow.LAST, shadow.SLOTS],
+    );
 });
 
 test('names are those of the ABI', () => {
     const names = constantsOf('guest-shim/src/names.rs');
-    for (const name of ['MODULE', 'ENTER', 'SYMBOLS_SECTION', 'HOST_MODULE', 'HOST_FLUSH', 'EXPORT_PREFIX']) assert.equal(constants[name], names[name]);
+    for (const name of ['MODULE', 'ENTER', 'SYMBOLS_SECTION', 'HOST_MODULE', 'HOST_FLUSH', 'EXPORT_PREFIX']) {
+        assert.equal(constants[name], names[name]);
+    }
     assert.deepEqual([names.LEAVE, names.UNWIND, names.CLOSE, names.DEPTH], ['leave', 'unwind', 'close', 'depth']);
     assert.deepEqual([names.SWITCH, names.MARK, names.FLUSH, names.MEMORY], ['switch', 'mark', 'flush', 'memory']);
     const state = ['DEPTH', 'STACK', 'LAST', 'HEAD', 'TOP', 'ID_BASE', 'FUNCTIONS'];
@@ -63,15 +72,25 @@ test('what modules with probes import and export has the names of the ABI', () =
     const text = rust('guest-shim/src/names.rs');
     const names = constantsOf('guest-shim/src/names.rs');
     const body = /pub fn is_of_probes\(.*?\n\}/s.exec(text)[0];
-    const told = (...constants) => [...body.matchAll(/\b[A-Z_]+\b/g)].map(([name]) => name).filter((name) => names[name] && constants.includes(name.startsWith('HOST_')) && !/MODULE/.test(name)).map((name) => names[name]).sort();
+    const told = (...constants) => [...body.matchAll(/\b[A-Z_]+\b/g)]
+        .map(([name]) => name)
+        .filter((name) => names[name] && constants.includes(name.startsWith('HOST_')) && !/MODULE/.test(name))
+        .map((name) => names[name])
+        .sort();
     assert.deepEqual([...constants.PROBES].sort(), told(false));
     assert.deepEqual([...constants.HOST_IMPORTS].sort(), told(true));
     // The probes themselves, and their templates, are not exported.
-    const inner = ['ENTER', 'LEAVE', 'UNWIND', 'LEAF', 'ALLOCATING', 'ALLOCATED', 'GREW', 'CREATED'].map((name) => names[name]);
+    const inner =
+        ['ENTER', 'LEAVE', 'UNWIND', 'LEAF', 'ALLOCATING', 'ALLOCATED', 'GREW', 'CREATED'].map((name) => names[name]);
     const exported = new Set();
-    for (const file of ['counts', 'profile', 'profile.spans', 'recorder.inline', 'recorder.inline.allocations', 'recorder.instructions', 'recorder.instructions.allocations']) {
+    for (const file of [
+        'counts', 'profile', 'profile.spans', 'recorder.inline', 'recorder.inline.allocations', 'recorder.instructions',
+        'recorder.instructions.allocations',
+    ]) {
         const module = new WebAssembly.Module(readFileSync(join(ROOT, `guest-shim/${file}.wasm`)));
-        for (const { name } of WebAssembly.Module.exports(module)) if (!inner.includes(name) && !name.startsWith('inline.')) exported.add(`kperf.${name}`);
+        for (const { name } of WebAssembly.Module.exports(module)) {
+            if (!inner.includes(name) && !name.startsWith('inline.')) exported.add(`kperf.${name}`);
+        }
     }
     assert.deepEqual([...constants.RECORDER_EXPORTS].sort(), [...exported].sort());
 });
@@ -102,5 +121,7 @@ test('the recorders are the very bytes of guest-shim, but for names', () => {
         assert.match(kept.toString('latin1'), /\x05enter.*\x05leave/s);
     }
     assert.deepEqual(Buffer.from(wasm.CALIBRATE), file('host-runtime/wasmtime/src/recorder/calibrate.wasm'));
-    assert.deepEqual(Buffer.from(wasm.CALIBRATE_INLINE), file('host-runtime/wasmtime/src/recorder/calibrate.inline.wasm'));
+    assert.deepEqual(
+        Buffer.from(wasm.CALIBRATE_INLINE), file('host-runtime/wasmtime/src/recorder/calibrate.inline.wasm'),
+    );
 });

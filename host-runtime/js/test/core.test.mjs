@@ -1,4 +1,5 @@
-// The core says what the command line says, of a trace in any pieces; it is small, and built from the sources that are here.
+// The core says what the command line says, of a trace in any pieces; it is small, and built from the sources that are
+// here.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -13,7 +14,10 @@ const path = join(work, 'life.kperf');
 kperf('run', join(ROOT, 'examples/game-of-life/rust/life.wasm'), '--clock', 'precise', '--trace', path, '--', '3');
 const trace = readFileSync(path);
 const profile = join(work, 'profile.kperf');
-kperf('run', join(ROOT, 'examples/game-of-life/rust/life.wasm'), '--record', 'profile', '--every', '10ms', '--span-min', '200us', '--trace', profile, '--', '20000');
+kperf(
+    'run', join(ROOT, 'examples/game-of-life/rust/life.wasm'), '--record', 'profile', '--every', '10ms', '--span-min',
+    '200us', '--trace', profile, '--', '20000',
+);
 
 /** Pieces of odd lengths. */
 function* pieces(bytes, length) {
@@ -58,7 +62,9 @@ test('the call tree sums up to the report, and is there while the trace grows', 
     const { functions } = JSON.parse(kperf('report', path, '--format', 'json'));
     assert.equal(functions.length > 10, true);
     // Names that several functions have carry a number in the tree.
-    for (const { name, id, calls } of functions) assert.equal(sums.get(name) ?? sums.get(`${name} #${id}`), calls, name);
+    for (const { name, id, calls } of functions) {
+        assert.equal(sums.get(name) ?? sums.get(`${name} #${id}`), calls, name);
+    }
     assert.equal(tree.parent.every((parent, node) => parent < node || node === 0), true);
     assert.equal(half.calls.length <= tree.calls.length && half.wall_nanos <= tree.wall_nanos, true);
 });
@@ -77,9 +83,14 @@ test('a profile has exact counts, and times with their error, while it grows too
     assert.equal(found.self_nanos > 0 && found.share_error > 0 && found.share_error < 0.5, true, JSON.stringify(found));
     // On a busy machine nobody samples for a while, and the last window may have little, or all.
     const seen = before.sampling?.samples ?? 0;
-    assert.equal(before.calls <= calls && seen <= sampling.samples && sampling.samples > 0, true, `${before.calls}, ${calls}, ${seen}`);
+    assert.equal(
+        before.calls <= calls && seen <= sampling.samples && sampling.samples > 0, true,
+        `${before.calls}, ${calls}, ${seen}`,
+    );
     const tree = core.tree();
-    const sum = tree.function.reduce((sum, number, node) => sum + (tree.names[number] === found.name ? tree.calls[node] : 0), 0);
+    const sum = tree.function.reduce(
+        (sum, number, node) => sum + (tree.names[number] === found.name ? tree.calls[node] : 0), 0,
+    );
     assert.equal(sum, found.calls);
     const self = tree.self_nanos.reduce((sum, nanos) => sum + nanos, 0);
     assert.equal(Math.abs(tree.total_nanos[0] - self) <= tree.calls.length, true, `${tree.total_nanos[0]}, ${self}`);
@@ -107,7 +118,10 @@ test('spans are those of the command line, to the byte', async () => {
         [{ seed: 7, per_run: true }, '--seed', '7', '--roots', 'run'],
         [{ min_nanos: 100, max_depth: 9 }, '--min-time', '100ns', '--depth', '9'],
         [{ max_spans: 100, service_name: 'life' }, '--max-spans', '100', '--service-name', 'life'],
-        [{ parent: { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' } }, '--traceparent', '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'],
+        [
+            { parent: { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' } }, '--traceparent',
+            '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+        ],
     ]) {
         const file = join(work, 'spans.pb');
         kperf('export', path, '--format', 'otlp', ...flags, '-o', file);
@@ -133,8 +147,10 @@ test('it is small', (t) => {
     const wasm = readFileSync('dist/core.wasm');
     const packed = gzipSync(wasm, { level: 9 }).length;
     t.diagnostic(`core.wasm: ${wasm.length} bytes, ${packed} gzipped`);
-    // (150,000 until a call tree had limits, 155,000 until clocks could count instructions and a bad field cost only itself, 170,000 until there were
-    // names from elsewhere, allocations and the stretches of `view`, 180,000 until a trace told the recorder's own time, and which functions are inlined,
+    // (150,000 until a call tree had limits, 155,000 until clocks could count instructions and a bad field cost only
+    // itself, 170,000 until there were
+    // names from elsewhere, allocations and the stretches of `view`, 180,000 until a trace told the recorder's own
+    // time, and which functions are inlined,
     // 190,000 until windows of profiles named their parent.)
     assert.equal(packed < 203_000, true, `${packed} bytes gzipped`);
     assert.deepEqual(WebAssembly.Module.imports(new WebAssembly.Module(wasm)), []);

@@ -23,7 +23,9 @@ test('the processor time of the whole process', async () => {
 });
 
 test('what others took from the thread', { skip: process.platform !== 'linux' && 'Linux tells' }, async () => {
-    const others = Array.from({ length: 3 * availableParallelism() }, () => spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }));
+    const others = Array.from(
+        { length: 3 * availableParallelism() }, () => spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }),
+    );
     try {
         await new Promise((resolve) => setTimeout(resolve, 500));
         const kperf = createRecorder({ sink: new MemorySink(), clock: 'precise', calibrate: false });
@@ -31,7 +33,9 @@ test('what others took from the thread', { skip: process.platform !== 'linux' &&
         while (since(recording) < 100e6);
         const { preempted } = await kperf.finish();
         // Of four on a processor one runs.
-        assert.equal(preempted.threads === 1 && preempted.count > 0 && preempted.nanos > 50e6, true, JSON.stringify(preempted));
+        assert.equal(
+            preempted.threads === 1 && preempted.count > 0 && preempted.nanos > 50e6, true, JSON.stringify(preempted),
+        );
     } finally {
         for (const other of others) other.kill('SIGKILL');
     }

@@ -33,7 +33,9 @@ function run(program, env) {
         const worker = () => new Promise((resolve) => new Worker(new URL(import.meta.url)).on('exit', resolve));
         ${program}`);
     const { status, stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', '--import', REGISTER, 'app.mjs'], {
-        cwd, encoding: 'utf8', env: { ...process.env, KPERF_CACHE: join(work, 'cache'), KPERF_TRACE: 'app.kperf', ...env },
+        cwd, encoding: 'utf8', env: {
+            ...process.env, KPERF_CACHE: join(work, 'cache'), KPERF_TRACE: 'app.kperf', ...env,
+        },
     });
     return { status, stdout, stderr };
 }
@@ -50,11 +52,23 @@ test('instructions are counted, whichever form the probes have', () => {
 
 test('settings that make no sense end the process before it does anything', () => {
     for (const [env, said] of [
-        [{ KPERF_WEIGHTS: 'fuel' }, 'KPERF_WEIGHTS was removed: KPERF_CLOCK=instructions counts each instruction as one'],
-        [{ KPERF_DATASET: 'fleet' }, 'KPERF_DATASET was removed: `kperf-wasm collect` of the Rust command takes the traces that node writes'],
+        [
+            { KPERF_WEIGHTS: 'fuel' },
+            'KPERF_WEIGHTS was removed: KPERF_CLOCK=instructions counts each instruction as one',
+        ],
+        [
+            { KPERF_DATASET: 'fleet' },
+            'KPERF_DATASET was removed: `kperf-wasm collect` of the Rust command takes the traces that node writes',
+        ],
         [{ KPERF_ALLOCATOR: 'malloc=take' }, 'KPERF_ALLOCATOR names allocator functions: set KPERF_ALLOCATIONS, too'],
-        [{ KPERF_ALLOCATIONS: 'all', KPERF_ALLOCATOR: 'take' }, 'KPERF_ALLOCATOR has `take`, which is not `malloc=FUNCTION`'],
-        [{ KPERF_ALLOCATIONS: 'all', KPERF_ALLOCATOR: 'pool=take' }, 'KPERF_ALLOCATOR: the allocator `take`: `pool` is no kind of allocator; there are malloc, calloc, realloc, reallocarray, free, aligned_alloc, posix_memalign, alloc, rust_realloc, new'],
+        [
+            { KPERF_ALLOCATIONS: 'all', KPERF_ALLOCATOR: 'take' },
+            'KPERF_ALLOCATOR has `take`, which is not `malloc=FUNCTION`',
+        ],
+        [
+            { KPERF_ALLOCATIONS: 'all', KPERF_ALLOCATOR: 'pool=take' },
+            'KPERF_ALLOCATOR: the allocator `take`: `pool` is no kind of allocator; there are malloc, calloc, realloc, reallocarray, free, aligned_alloc, posix_memalign, alloc, rust_realloc, new',
+        ],
     ]) {
         assert.deepEqual(run(`console.log('it runs');`, env), { status: 1, stdout: '', stderr: `kperf: ${said}\n` });
     }
@@ -73,18 +87,32 @@ test('an allocator is in one of the modules, and all are recorded', () => {
     }
     // That no module has it is said once, at the end.
     const missing = run(program, { ...env, KPERF_ALLOCATOR: 'malloc=take,free=give' });
-    assert.match(missing.stderr, /^kperf: KPERF_ALLOCATOR: no module has the function of `free=give`\nkperf: \d+ events of 2 functions: [^\n]*\n$/);
+    assert.match(
+        missing.stderr,
+        /^kperf: KPERF_ALLOCATOR: no module has the function of `free=give`\nkperf: \d+ events of 2 functions: [^\n]*\n$/,
+    );
     // A module of a thread counts as well.
     const thread = run(`if (!isMainThread) load('pool').take(8); else { load('count').count(); await worker(); }`, env);
     assert.match(thread.stderr, /^kperf: \d+ events of 2 functions: [^\n]*\n$/);
     // One that is there with another type is told; its module is recorded all the same.
     const wrong = run(program, { ...env, KPERF_ALLOCATOR: 'calloc=take' });
-    assert.match(wrong.stderr, /^kperf: wasm-[0-9a-f]{8}: KPERF_ALLOCATOR: `calloc=take` is no allocator here: its parameters and results are not those of a `calloc`\n/);
-    assert.match(wrong.stderr, /\nkperf: KPERF_ALLOCATOR: no module has the function of `calloc=take`\nkperf: \d+ events of 2 functions: /);
+    assert.match(
+        wrong.stderr,
+        /^kperf: wasm-[0-9a-f]{8}: KPERF_ALLOCATOR: `calloc=take` is no allocator here: its parameters and results are not those of a `calloc`\n/,
+    );
+    assert.match(
+        wrong.stderr,
+        /\nkperf: KPERF_ALLOCATOR: no module has the function of `calloc=take`\nkperf: \d+ events of 2 functions: /,
+    );
 });
 
 test('the package\'s own report tells instructions as such', () => {
     assert.equal(run(`load('count').count();`, { KPERF_CLOCK: 'instructions' }).status, 0);
-    const { stdout } = spawnSync(process.execPath, [join(PACKAGE, 'dist/node/cli.js'), 'report', 'app.kperf'], { cwd, encoding: 'utf8' });
-    assert.equal(stdout, '# count: 3 instr, completed; 1 calls of 1 functions\nself %     self    total  calls  function\n 100.0  3 instr  3 instr      1  count\n');
+    const { stdout } = spawnSync(
+        process.execPath, [join(PACKAGE, 'dist/node/cli.js'), 'report', 'app.kperf'], { cwd, encoding: 'utf8' },
+    );
+    assert.equal(
+        stdout,
+        '# count: 3 instr, completed; 1 calls of 1 functions\nself %     self    total  calls  function\n 100.0  3 instr  3 instr      1  count\n',
+    );
 });

@@ -1,4 +1,5 @@
-// The same program under the test clock gives the same events on every host, byte for byte: in node, in a worker thread,
+// The same program under the test clock gives the same events on every host, byte for byte: in node, in a worker
+// thread,
 // in a page, in a worker of it, and (tests/golden.rs) under wasmtime. `BLESS=1` writes the vector anew.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -49,7 +50,8 @@ function bless(trace) {
     const sink = new MemorySink();
     const clock = { kind: 'precise', source: 'test', ticks_per_second: 1e9, resolution_nanos: 1000 };
     const host = { name: 'node', version: '', os: '', arch: '', pid: 0 };
-    const writer = new TraceWriter(sink, { clock, anchor: { ticks: '0', unix_nanos: '0' }, host, command: ['life', '1'] });
+    const writer =
+        new TraceWriter(sink, { clock, anchor: { ticks: '0', unix_nanos: '0' }, host, command: ['life', '1'] });
     for (const { bytes } of chunksOf(trace).filter(({ kind }) => kind === 'SYMS' || kind === 'EVTS')) sink.chunk(bytes);
     const stalls = { count: 0, nanos: 0, longest_nanos: 0 };
     const end = chunksOf(trace).find(({ kind }) => kind === 'ENDT');

@@ -1,4 +1,5 @@
-// The queue to the thread that writes: nothing is lost or waits for ever, though threads are woken only where it is worth it.
+// The queue to the thread that writes: nothing is lost or waits for ever, though threads are woken only where it is
+// worth it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
@@ -34,7 +35,10 @@ test('senders that are further ahead than the queue is long wait, and all comes 
         let received;
         while (!(received = hub.receive(10))) assert.equal(performance.now() < deadline, true, `${n} came`);
         const { recorder, bytes, ...others } = received;
-        assert.deepEqual({ ...others, bytes: [...bytes] }, { kind: Message.Block, first: true, more: false, bytes: [...numbered(next[recorder]++)] });
+        assert.deepEqual(
+            { ...others, bytes: [...bytes] },
+            { kind: Message.Block, first: true, more: false, bytes: [...numbered(next[recorder]++)] },
+        );
         // The first is looked at until the queue is full.
         while (n === 0 && !isFull(hub)) {
             assert.equal(performance.now() < deadline, true, 'the queue is not full');
@@ -98,7 +102,10 @@ test('a message in parts says where it begins and ends', () => {
     assert.deepEqual(received, [[true, true], [false, true], [false, false], [true, false]]);
 });
 
-/** Whether as many messages wait as there is room for: words 1 and 2 count those that were sent, and those that are done with. */
+/**
+ * Whether as many messages wait as there is room for: words 1 and 2 count those that were sent, and those that are done
+ * with.
+ */
 function isFull(hub) {
     const [, head, tail] = new Int32Array(hub.memory.buffer, 0, 3);
     return head - tail === 256;

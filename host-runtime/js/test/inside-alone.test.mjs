@@ -41,7 +41,9 @@ test('what a start section did is in the trace', async () => {
     const { instance } = await kperf.instantiate(inlined('start', START(2)));
     instance.exports.later();
     kperf.finishSync();
-    assert.deepEqual(lines(), ['begin() {', '  leaf();', '  leaf();', '} /* begin */', 'later() {', '  leaf();', '} /* later */']);
+    assert.deepEqual(
+        lines(), ['begin() {', '  leaf();', '  leaf();', '} /* begin */', 'later() {', '  leaf();', '} /* later */'],
+    );
 });
 
 test('one that does more than a block holds is refused by name', async () => {
@@ -76,7 +78,9 @@ test('it may be told of later, and nothing is lost', () => {
 test('instances are lanes, told apart whatever their order', () => {
     const { kperf, report, lines } = recording();
     const others = [];
-    const made = [1, 2, 3].map(() => new WebAssembly.Instance(calls, kperf.imports({ host: { call: (n) => n > 0 && others[n].exports.inner(n - 1) } }, calls)));
+    const made = [1, 2, 3].map(() => new WebAssembly.Instance(
+        calls, kperf.imports({ host: { call: (n) => n > 0 && others[n].exports.inner(n - 1) } }, calls),
+    ));
     others.push(...made);
     made[2].exports.leaf();
     made.reverse().forEach((instance) => kperf.attach(instance));
@@ -98,7 +102,9 @@ test('spans of JavaScript stand among its calls', () => {
 
 test('after the end nothing is recorded, and the guest goes on', () => {
     const { kperf, report } = recording();
-    const { exports } = kperf.attach(new WebAssembly.Instance(calls, kperf.imports({ host: { call: () => kperf.finishSync() } }, calls)));
+    const { exports } = kperf.attach(
+        new WebAssembly.Instance(calls, kperf.imports({ host: { call: () => kperf.finishSync() } }, calls)),
+    );
     exports.outer(1);
     for (let n = 0; n < 20; n++) exports.descend(5000);
     assert.equal(report().calls, 2);
@@ -129,7 +135,8 @@ test('instances that are gone take no room, and leave what they did', async () =
     const [TURNS, EACH] = [20, 10];
     for (let turn = 0; turn < TURNS; turn++) {
         for (let n = 0; n < EACH; n++) {
-            const { exports } = kperf.attach(new WebAssembly.Instance(calls, kperf.imports({ host: { call() {} } }, calls)));
+            const { exports } =
+                kperf.attach(new WebAssembly.Instance(calls, kperf.imports({ host: { call() {} } }, calls)));
             exports.outer(1);
         }
         await new Promise((resolve) => setTimeout(resolve, 5));

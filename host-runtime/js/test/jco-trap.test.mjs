@@ -11,14 +11,19 @@ import { folder, kperf, PACKAGE, ROOT } from './support/cli.mjs';
 const work = folder();
 writeFileSync(join(work, 'package.json'), '{ "type": "module" }');
 symlinkSync(join(PACKAGE, 'node_modules'), join(work, 'node_modules'));
-const { files } = await transpile(join(ROOT, 'examples/components/command.wasm'), { outDir: join(work, 'command'), name: 'command' });
+const { files } = await transpile(
+    join(ROOT, 'examples/components/command.wasm'), { outDir: join(work, 'command'), name: 'command' },
+);
 await writeFiles(files);
 const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
 
 function run(program, args, register) {
     writeFileSync(join(work, 'app.mjs'), program);
     const options = ['--no-warnings', ...(register ? ['--import', REGISTER] : []), 'app.mjs', ...args];
-    return spawnSync(process.execPath, options, { cwd: work, encoding: 'utf8', env: { ...process.env, KPERF_CACHE: join(work, 'cache') } });
+    return spawnSync(
+        process.execPath, options,
+        { cwd: work, encoding: 'utf8', env: { ...process.env, KPERF_CACHE: join(work, 'cache') } },
+    );
 }
 
 const report = () => JSON.parse(kperf('report', join(work, 'app.kperf'), '--format', 'json'));

@@ -1,4 +1,5 @@
-// Components that jco has made modules and JavaScript of, in node under `register` and in a page with the script's tag: they do what they
+// Components that jco has made modules and JavaScript of, in node under `register` and in a page with the script's tag:
+// they do what they
 // do without, and their functions are called as often as under wasmtime.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -30,7 +31,9 @@ const callsOf = (trace, own) => JSON.parse(kperf('report', trace, '--format', 'j
 function recorded(name, program, ...args) {
     writeFileSync(join(work, `run-${name}.mjs`), program);
     const run = (...flags) => spawnSync(process.execPath, ['--no-warnings', ...flags, `run-${name}.mjs`, ...args], {
-        cwd: work, encoding: 'utf8', env: { ...process.env, KPERF_CACHE: '0', KPERF_TRACE: `${name}.kperf`, KPERF_QUIET: '1' },
+        cwd: work, encoding: 'utf8', env: {
+            ...process.env, KPERF_CACHE: '0', KPERF_TRACE: `${name}.kperf`, KPERF_QUIET: '1',
+        },
     });
     const plain = run();
     assert.equal(plain.status, 0, plain.stderr);
@@ -42,7 +45,10 @@ function recorded(name, program, ...args) {
 /** The same component under wasmtime. */
 function underWasmtime(name, ...args) {
     const trace = join(work, `${name}.wasmtime.kperf`);
-    const { status, stdout, stderr } = spawnSync(CLI, ['run', join(ROOT, `examples/components/${name}.wasm`), '-q', '--trace', trace, ...args], { encoding: 'utf8' });
+    const { status, stdout, stderr } = spawnSync(
+        CLI, ['run', join(ROOT, `examples/components/${name}.wasm`), '-q', '--trace', trace, ...args],
+        { encoding: 'utf8' },
+    );
     assert.equal(status, 0, stderr);
     return { stdout, trace };
 }
@@ -62,7 +68,8 @@ const EXPECTED = [[2, 3, 5, 7, 11, 13, 17, 19], 'cba', '6'];
 const OWN = /^library::|^<library::Shop/;
 
 test('a library in node and in a page', async (t) => {
-    const here = recorded('library', `import { cart } from './library/library.js';\nconsole.log(JSON.stringify(${USE}));`);
+    const here =
+        recorded('library', `import { cart } from './library/library.js';\nconsole.log(JSON.stringify(${USE}));`);
     assert.deepEqual(JSON.parse(here.stdout), EXPECTED);
     const calls = callsOf(here.trace, OWN);
     const { trace } = underWasmtime('library', '--invoke', 'demo:shop/cart#primes(20)');
@@ -71,12 +78,23 @@ test('a library in node and in a page', async (t) => {
 
     writeFileSync(join(work, 'page.js'), `import { cart } from './library/library.js';\nexport const result = ${USE};`);
     const app = join(work, 'app');
-    await build({ entryPoints: [join(work, 'page.js')], outdir: app, bundle: true, format: 'esm', platform: 'browser', external: ['node:*'], logLevel: 'error' });
-    const files = Object.fromEntries(readdirSync(join(work, 'library')).filter((name) => name.endsWith('.wasm')).map((name) => [`/${name}`, readFileSync(join(work, 'library', name))]));
-    const page = (head) => `<!doctype html><link rel="icon" href="data:,">${head}<script>globalThis.result = import('./page.js').then(({ result }) => result);</script>`;
-    for (const name of ['kperf.js', 'rewriter.wasm', 'worklet.js']) files[`/${name}`] = readFileSync(join(PACKAGE, 'dist', name));
+    await build({
+        entryPoints: [join(work, 'page.js')], outdir: app, bundle: true, format: 'esm', platform: 'browser',
+        external: ['node:*'], logLevel: 'error',
+    });
+    const files = Object.fromEntries(readdirSync(join(work, 'library'))
+        .filter((name) => name.endsWith('.wasm'))
+        .map((name) => [`/${name}`, readFileSync(join(work, 'library', name))]));
+    const page = (head) =>
+        `<!doctype html><link rel="icon" href="data:,">${head}<script>globalThis.result = import('./page.js').then(({ result }) => result);</script>`;
+    for (const name of ['kperf.js', 'rewriter.wasm', 'worklet.js']) {
+        files[`/${name}`] = readFileSync(join(PACKAGE, 'dist', name));
+    }
     const tag = '<script src="kperf.js" data-probe="auto" data-post="/traces"></script>';
-    const server = await serve({ ...files, '/page.js': readFileSync(join(app, 'page.js')), '/': page(''), '/recorded': page(tag) }, { isolated: true });
+    const server = await serve(
+        { ...files, '/page.js': readFileSync(join(app, 'page.js')), '/': page(''), '/recorded': page(tag) },
+        { isolated: true },
+    );
     t.after(() => server.close());
     const browser = await launch();
     after(() => browser.close());
@@ -88,7 +106,9 @@ test('a library in node and in a page', async (t) => {
             writeFileSync(join(work, 'page.kperf'), server.trace(server.posts[0].trace));
             return callsOf(join(work, 'page.kperf'), OWN);
         };
-        for (let n = 0; path && n < 200 && found().length < calls.length; n++) await new Promise((resolve) => setTimeout(resolve, 50));
+        for (let n = 0; path && n < 200 && found().length < calls.length; n++) {
+            await new Promise((resolve) => setTimeout(resolve, 50));
+        }
         assert.deepEqual(found(), path ? calls : []);
         await page.close();
     }

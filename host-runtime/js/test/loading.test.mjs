@@ -1,8 +1,11 @@
-// `node --import kperf-wasm/register`: modules that nobody has rewritten get probes when a program loads them, and it doesn't see that.
+// `node --import kperf-wasm/register`: modules that nobody has rewritten get probes when a program loads them, and it
+// doesn't see that.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+    existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, truncateSync, utimesSync, writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -33,8 +36,12 @@ assembled('hello.wasm', `(module
 /** Runs a program in a folder of its own; what it said, how it ended, and its trace, if any. */
 function run(program, { env = {}, register = true, name = 'app.mjs', flags = [] } = {}) {
     const cwd = mkdtempSync(join(work, 'run-'));
-    writeFileSync(join(cwd, name), program.replaceAll('WORK', work).replaceAll('LIFE', LIFE).replaceAll('REGISTER', REGISTER));
-    const { status, stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', ...flags, ...(register ? ['--import', REGISTER] : []), name], {
+    writeFileSync(
+        join(cwd, name), program.replaceAll('WORK', work).replaceAll('LIFE', LIFE).replaceAll('REGISTER', REGISTER),
+    );
+    const {
+        status, stdout, stderr,
+    } = spawnSync(process.execPath, ['--no-warnings', ...flags, ...(register ? ['--import', REGISTER] : []), name], {
         cwd, encoding: 'utf8', env: { ...process.env, KPERF_CACHE: cache, ...env },
     });
     const traces = readdirSync(cwd).filter((name) => name.endsWith('.kperf')).map((name) => join(cwd, name));
@@ -58,9 +65,11 @@ const WAYS = {
     compile: `const instance = await WebAssembly.instantiate(await WebAssembly.compile(bytes), wasi.getImportObject());`,
     'new Module': `const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), wasi.getImportObject());`,
     'a part of a buffer': `const all = new Uint8Array(bytes.length + 7); all.set(bytes, 3);
-        const instance = new WebAssembly.Instance(new WebAssembly.Module(all.subarray(3, 3 + bytes.length)), wasi.getImportObject());`,
+        const instance = new WebAssembly.Instance(new WebAssembly.Module(all.subarray(3, 3 + bytes.length)),
+            wasi.getImportObject());`,
     compileStreaming: `const response = Promise.resolve(new Response(bytes, { headers: { 'content-type': 'application/wasm' } }));
-        const instance = await WebAssembly.instantiate(await WebAssembly.compileStreaming(response), wasi.getImportObject());`,
+        const instance = await WebAssembly.instantiate(await WebAssembly.compileStreaming(response),
+            wasi.getImportObject());`,
     instantiateStreaming: `const response = new Response(bytes, { headers: { 'content-type': 'application/wasm' } });
         const { instance } = await WebAssembly.instantiateStreaming(response, wasi.getImportObject());`,
 };
@@ -68,7 +77,8 @@ const WAYS = {
 for (const [name, how] of Object.entries(WAYS)) {
     test(`an untouched module gets probes: ${name}`, () => {
         for (const probe of ['auto', 'import']) {
-            const { status, stdout, stderr, trace } = run(`${RUN_LIFE}${how}\nwasi.start(instance);`, { env: { KPERF_PROBE: probe } });
+            const { status, stdout, stderr, trace } =
+                run(`${RUN_LIFE}${how}\nwasi.start(instance);`, { env: { KPERF_PROBE: probe } });
             assert.equal(stdout, '5 steps, 19 live cells\n');
             assert.match(stderr, /^kperf: \d+ events of 152 functions: kperf-wasm report app.kperf\n$/);
             assert.equal(status, 0);
@@ -97,7 +107,9 @@ test('the filters are those of the command', () => {
         assert.deepEqual(namesOf(run(program, { env }).trace), names, JSON.stringify(env));
     }
     const { trace } = run(program, { env: { KPERF_IMPORTS: '1', KPERF_MIN_INSTRUCTIONS: '100000' } });
-    assert.deepEqual(namesOf(trace).every((name) => name.startsWith('wasi_snapshot_preview1.')), true, namesOf(trace).join());
+    assert.deepEqual(
+        namesOf(trace).every((name) => name.startsWith('wasi_snapshot_preview1.')), true, namesOf(trace).join(),
+    );
     const none = run(program, { env: { KPERF_PROBE: 'none' } });
     assert.deepEqual([none.trace, none.stderr], [undefined, '']);
 });
@@ -105,7 +117,14 @@ test('the filters are those of the command', () => {
 test('filters that leave nothing of all modules are told, and bad ones', () => {
     const program = `${RUN_LIFE}${WAYS.compile}\nwasi.start(instance);`;
     const nothing = run(program, { env: { KPERF_ONLY: 'nowhere' } });
-    assert.deepEqual([nothing.stdout, nothing.stderr, nothing.trace], ['5 steps, 19 live cells\n', 'kperf: KPERF_ONLY, KPERF_SKIP, KPERF_MIN_INSTRUCTIONS and KPERF_EXPORTS select no function of the program\'s 1 module\n', undefined]);
+    assert.deepEqual(
+        [nothing.stdout, nothing.stderr, nothing.trace],
+        [
+            '5 steps, 19 live cells\n',
+            'kperf: KPERF_ONLY, KPERF_SKIP, KPERF_MIN_INSTRUCTIONS and KPERF_EXPORTS select no function of the program\'s 1 module\n',
+            undefined,
+        ],
+    );
     for (const [env, message] of [
         [{ KPERF_ONLY: 'life::*\na[b' }, 'KPERF_ONLY: bad pattern `a[b`: unclosed character class'],
         [{ KPERF_SKIP: '/(/' }, 'KPERF_SKIP: bad pattern `/(/`: '],
@@ -126,7 +145,8 @@ test('filters that leave nothing of all modules are told, and bad ones', () => {
 });
 
 test('a profile of an untouched module', { skip: !hasMultiMemory }, () => {
-    const { stdout, stderr, trace } = run(`${RUN_LIFE}${WAYS.compile}\nwasi.start(instance);`, { env: { KPERF_RECORD: 'profile' } });
+    const { stdout, stderr, trace } =
+        run(`${RUN_LIFE}${WAYS.compile}\nwasi.start(instance);`, { env: { KPERF_RECORD: 'profile' } });
     assert.equal(stdout, '5 steps, 19 live cells\n');
     assert.match(stderr, /^kperf: a profile of 152 functions/);
     assert.equal(callsOf(trace, 'life::is_valid_position'), 16_000);
@@ -134,21 +154,32 @@ test('a profile of an untouched module', { skip: !hasMultiMemory }, () => {
 
 /** What a program can see of a module and its instance. */
 const LOOK = `
-    const descriptor = (of, name) => { const { value, get, ...rest } = Object.getOwnPropertyDescriptor(of, name); return { ...rest, name: (value ?? get).name, length: (value ?? get).length }; };
+    const descriptor = (of, name) => { const { value, get, ...rest } = Object.getOwnPropertyDescriptor(of, name);
+        return { ...rest, name: (value ?? get).name, length: (value ?? get).length }; };
     const seen = (module, instance) => JSON.stringify([
         WebAssembly.Module.imports(module), WebAssembly.Module.exports(module),
-        ['name', 'producers', 'target_features', 'kperf.symbols', 'none'].map((name) => WebAssembly.Module.customSections(module, name).map((section) => Buffer.from(section).toString('hex'))),
-        Object.entries(Object.getOwnPropertyDescriptors(instance.exports)).map(([name, { value, ...rest }]) => [name, rest, typeof value, value.length]),
-        Object.isFrozen(instance.exports), Object.getPrototypeOf(instance.exports), instance.exports === instance.exports,
-        module instanceof WebAssembly.Module, instance instanceof WebAssembly.Instance, module.constructor === WebAssembly.Module, instance.constructor === WebAssembly.Instance,
-        String(module), String(instance), Object.getOwnPropertyNames(WebAssembly.Module).sort(), Object.getOwnPropertyNames(instance),
-        ['compile', 'instantiate', 'compileStreaming', 'instantiateStreaming', 'Module', 'Instance', 'validate'].map((name) => descriptor(WebAssembly, name)),
-        ['imports', 'exports', 'customSections'].map((name) => descriptor(WebAssembly.Module, name)), descriptor(WebAssembly.Instance.prototype, 'exports'),
+        ['name', 'producers', 'target_features', 'kperf.symbols',
+            'none'].map((name) => WebAssembly.Module.customSections(module, name).map((section) => Buffer.from(section)
+                .toString('hex'))),
+        Object.entries(Object.getOwnPropertyDescriptors(instance.exports)).map(([name, { value, ...rest }]) => [name,
+            rest, typeof value, value.length]),
+        Object.isFrozen(instance.exports), Object.getPrototypeOf(instance.exports),
+            instance.exports === instance.exports,
+        module instanceof WebAssembly.Module, instance instanceof WebAssembly.Instance,
+            module.constructor === WebAssembly.Module, instance.constructor === WebAssembly.Instance,
+        String(module), String(instance), Object.getOwnPropertyNames(WebAssembly.Module).sort(),
+            Object.getOwnPropertyNames(instance),
+        ['compile', 'instantiate', 'compileStreaming', 'instantiateStreaming', 'Module', 'Instance',
+            'validate'].map((name) => descriptor(WebAssembly, name)),
+        ['imports', 'exports', 'customSections'].map((name) => descriptor(WebAssembly.Module, name)),
+            descriptor(WebAssembly.Instance.prototype, 'exports'),
     ]);`;
 
 test('a program sees its modules and instances as they were', () => {
     const program = `${RUN_LIFE}${LOOK}
-        for (const module of [new WebAssembly.Module(bytes), await WebAssembly.compile(bytes)]) console.log(seen(module, new WebAssembly.Instance(module, wasi.getImportObject())));
+        for (const module of [new WebAssembly.Module(bytes),
+            await WebAssembly.compile(bytes)]) console.log(seen(module, new WebAssembly.Instance(module,
+                wasi.getImportObject())));
         const { module, instance } = await WebAssembly.instantiate(bytes, wasi.getImportObject());
         console.log(seen(module, instance));`;
     const plain = run(program, { register: false });
@@ -162,16 +193,24 @@ test('errors are those of the engine', () => {
     const program = `
         import { readFileSync } from 'node:fs';
         const bytes = readFileSync('LIFE');
-        const response = (bytes, type = 'application/wasm', status = 200) => new Response(bytes, { status, headers: { 'content-type': type } });
+        const response = (bytes, type = 'application/wasm', status = 200) => new Response(bytes, { status,
+            headers: { 'content-type': type } });
         const invalid = Buffer.from('0061736d0100000001040160000003020100070801046d61696e00000a0501030041000b', 'hex');
         const module = new WebAssembly.Module(bytes);
         for (const act of [
-            () => new WebAssembly.Module(bytes.subarray(0, 5000)), () => WebAssembly.compile(bytes.subarray(0, 5000)), () => WebAssembly.compile(), () => WebAssembly.compile(7),
-            () => new WebAssembly.Module(), () => WebAssembly.Module(bytes), () => new WebAssembly.Module(invalid), () => WebAssembly.compile(invalid),
-            () => WebAssembly.instantiate(bytes.subarray(0, 99), {}), () => WebAssembly.instantiate(module), () => WebAssembly.instantiate(module, 7), () => WebAssembly.instantiate(module, {}),
-            () => new WebAssembly.Instance(module), () => new WebAssembly.Instance(module, { wasi_snapshot_preview1: {} }), () => new WebAssembly.Instance(module, { wasi_snapshot_preview1: 7 }),
-            () => WebAssembly.compileStreaming(response(bytes, 'text/plain')), () => WebAssembly.compileStreaming(response(bytes, 'application/wasm', 404)), () => WebAssembly.compileStreaming(response(invalid)),
-            () => WebAssembly.compileStreaming(7), () => WebAssembly.Module.imports(), () => WebAssembly.Module.exports({}), () => WebAssembly.Module.customSections(module),
+            () => new WebAssembly.Module(bytes.subarray(0, 5000)), () => WebAssembly.compile(bytes.subarray(0, 5000)),
+                () => WebAssembly.compile(), () => WebAssembly.compile(7),
+            () => new WebAssembly.Module(), () => WebAssembly.Module(bytes), () => new WebAssembly.Module(invalid),
+                () => WebAssembly.compile(invalid),
+            () => WebAssembly.instantiate(bytes.subarray(0, 99), {}), () => WebAssembly.instantiate(module),
+                () => WebAssembly.instantiate(module, 7), () => WebAssembly.instantiate(module, {}),
+            () => new WebAssembly.Instance(module), () => new WebAssembly.Instance(module,
+                { wasi_snapshot_preview1: {} }), () => new WebAssembly.Instance(module, { wasi_snapshot_preview1: 7 }),
+            () => WebAssembly.compileStreaming(response(bytes, 'text/plain')),
+                () => WebAssembly.compileStreaming(response(bytes, 'application/wasm', 404)),
+                    () => WebAssembly.compileStreaming(response(invalid)),
+            () => WebAssembly.compileStreaming(7), () => WebAssembly.Module.imports(),
+                () => WebAssembly.Module.exports({}), () => WebAssembly.Module.customSections(module),
             () => WebAssembly.compileStreaming(Promise.reject(new Error('no answer'))),
         ]) {
             try {
@@ -239,18 +278,21 @@ test('modules do not collide, whoever has given them their ids', () => {
     const program = `
         import { readFileSync } from 'node:fs';
         import { Worker, isMainThread } from 'node:worker_threads';
-        const load = (path) => new WebAssembly.Instance(new WebAssembly.Module(readFileSync(path)), { host: { call() {} }, wasi_snapshot_preview1: { fd_write: () => 0, proc_exit() {} } }).exports;
+        const load = (path) => new WebAssembly.Instance(new WebAssembly.Module(readFileSync(path)),
+            { host: { call() {} }, wasi_snapshot_preview1: { fd_write: () => 0, proc_exit() {} } }).exports;
         if (isMainThread) {
             load('WORK/hello.wasm')._start();
             load('${probed}').leaf();
-            for (let n = 0; n < 2; n++) await new Promise((resolve) => new Worker(new URL(import.meta.url)).on('exit', resolve));
+            for (let n = 0; n < 2; n++) await new Promise((resolve) => new Worker(new URL(import.meta.url)).on('exit',
+                resolve));
         } else {
             load('WORK/calls.wasm').leaf();
             load('WORK/hello.wasm')._start();
         }`;
     const { status, stderr, trace } = run(program, { env: { KPERF_CLOCK: 'precise' } });
     assert.equal(status, 0, stderr);
-    // The same module is the same one in all threads; calls.wasm is there twice, with probes of the command's and of ours.
+    // The same module is the same one in all threads; calls.wasm is there twice, with probes of the command's and of
+    // ours.
     assert.equal(callsOf(trace, '_start'), 3);
     assert.equal(callsOf(trace, 'say'), 3);
     const leaves = report(trace).functions.filter(({ name }) => name === 'leaf').map(({ calls }) => calls).sort();
@@ -267,7 +309,8 @@ test('what was rewritten is kept, and taken from there', () => {
     assert.deepEqual(others, []);
     // Behind a checksum.
     const wasm = readFileSync(join(own, kept)).subarray(32);
-    const put = (content) => writeFileSync(join(own, kept), Buffer.concat([createHash('sha256').update(content).digest(), content]));
+    const put = (content) =>
+        writeFileSync(join(own, kept), Buffer.concat([createHash('sha256').update(content).digest(), content]));
     assert.equal(WebAssembly.Module.customSections(new WebAssembly.Module(wasm), 'kperf.symbols').length, 1);
     // What lies there is what runs.
     assert.equal(callsOf(run(program, { env }).trace, 'life::is_valid_position'), 16_000);
@@ -280,7 +323,10 @@ test('what was rewritten is kept, and taken from there', () => {
     assert.match(broken.stderr, /^kperf: a module runs without probes, which the engine refuses: CompileError/);
     run(program, { env: { ...env, KPERF_ONLY: 'life::*' } });
     assert.equal(readdirSync(own).length, 2);
-    for (const KPERF_CACHE of ['0', 'off']) assert.equal(existsSync(join(run(program, { env: { KPERF_CACHE, XDG_CACHE_HOME: join(work, 'xdg') } }).cwd, '..', 'xdg')), false);
+    for (const KPERF_CACHE of ['0', 'off']) assert.equal(
+        existsSync(join(run(program, { env: { KPERF_CACHE, XDG_CACHE_HOME: join(work, 'xdg') } }).cwd, '..', 'xdg')),
+        false,
+    );
 });
 
 test('the cache makes room only with what is its own', () => {

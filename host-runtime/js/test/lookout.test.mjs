@@ -1,8 +1,11 @@
-// What is written of a lane that runs, piece by piece, is what its block holds in the end: also where an enter that was written has become a leaf.
+// What is written of a lane that runs, piece by piece, is what its block holds in the end: also where an enter that was
+// written has become a leaf.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BLOCK_HEADER, END_MARK, LEAVE, START, SWITCH, TIME, WIDE_TIME } from '../dist/common/constants.js';
-import { BLOCKS, CHANGES, CONTROL, EARLIER_LENGTH, GIVES, GIVES_EARLIER, GIVES_OWN } from '../dist/common/recorder/shared-lane.js';
+import {
+    BLOCKS, CHANGES, CONTROL, EARLIER_LENGTH, GIVES, GIVES_EARLIER, GIVES_OWN,
+} from '../dist/common/recorder/shared-lane.js';
 import { Lookout } from '../dist/node/lookout.js';
 
 const leaf = (id) => LEAVE + 1 + id;
@@ -69,7 +72,10 @@ test('the words of a wide time are not taken for a switch', () => {
     block(words);
     look();
     assert.deepEqual(look(), [{ stack: 0, depth: 5, time: 1000, words }]);
-    assert.deepEqual(handOver(block([...words, LEAVE])), { stack: 0, depth: 7, time: 1000 + SWITCH + 1 + 2 * 2 ** 32, words: [LEAVE] });
+    assert.deepEqual(
+        handOver(block([...words, LEAVE])),
+        { stack: 0, depth: 7, time: 1000 + SWITCH + 1 + 2 * 2 ** 32, words: [LEAVE] },
+    );
 });
 
 test('a block that came is not written again when its thread was terminated before it said so', () => {

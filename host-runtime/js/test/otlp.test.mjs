@@ -52,14 +52,21 @@ for (const how of ['', 'exit', 'throw']) {
             assert.equal(count >= calls, true, name);
         }
         assert.equal(new Set(spans.map(({ spanId }) => spanId)).size, spans.length);
-        assert.deepEqual([spans[0].resource['service.name'], spans[0].resource['deployment.environment']], ['life of node', 'a test']);
+        assert.deepEqual(
+            [spans[0].resource['service.name'], spans[0].resource['deployment.environment']],
+            ['life of node', 'a test'],
+        );
     });
 }
 
 test('without a Collector the trace is there, and it is said', () => {
-    const { status, stderr } = run({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:9/v1/traces', KPERF_SPAN_MAX_SPANS: '10' });
+    const { status, stderr } =
+        run({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:9/v1/traces', KPERF_SPAN_MAX_SPANS: '10' });
     assert.equal(status, 0);
-    assert.match(stderr, /^kperf: 10 of 10 spans were not delivered to http:\/\/127\.0\.0\.1:9\/v1\/traces: .*; `kperf-wasm send .*life\.kperf` sends them again$/m);
+    assert.match(
+        stderr,
+        /^kperf: 10 of 10 spans were not delivered to http:\/\/127\.0\.0\.1:9\/v1\/traces: .*; `kperf-wasm send .*life\.kperf` sends them again$/m,
+    );
     assert.equal(JSON.parse(kperf('report', join(work, 'life.kperf'), '--format', 'json')).calls > 10_000, true);
 });
 
@@ -70,7 +77,9 @@ async function answering(answers, use) {
         const parts = [];
         for await (const part of request) parts.push(part);
         const body = Buffer.concat(parts);
-        bodies.push({ headers: request.headers, body: request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body });
+        bodies.push({
+            headers: request.headers, body: request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body,
+        });
         const answer = answers.length > 1 ? answers.shift() : answers[0];
         if (answer === undefined) return request.socket.destroy();
         response.writeHead(answer.status, answer.headers).end(answer.body);
@@ -88,13 +97,18 @@ const request = (spans) => ({ body: new Uint8Array([10, 0]), spans });
 
 test('it is tried again where the answer says so, and only there', async () => {
     const now = { 'retry-after': '0' };
-    await answering([{ status: 503, headers: now }, undefined, { status: 429, headers: now }, { status: 200 }], async (endpoint, bodies) => {
+    await answering([
+        { status: 503, headers: now }, undefined, { status: 429, headers: now }, { status: 200 },
+    ], async (endpoint, bodies) => {
         const exporter = new OtlpExporter({ endpoint, headers: { 'x-token': 'abc' } });
         exporter.send(request(3));
         const { acknowledged, retries, dropped } = await exporter.settled();
         assert.deepEqual([acknowledged, retries, dropped, bodies.length], [3, 3, 0, 4]);
         const { headers, body } = bodies[3];
-        assert.deepEqual([headers['content-type'], headers['x-token'], headers['content-encoding']], ['application/x-protobuf', 'abc', 'gzip']);
+        assert.deepEqual(
+            [headers['content-type'], headers['x-token'], headers['content-encoding']],
+            ['application/x-protobuf', 'abc', 'gzip'],
+        );
         assert.deepEqual([...body], [10, 0]);
     });
     await answering([{ status: 400 }], async (endpoint, bodies) => {
@@ -126,13 +140,17 @@ test('what waits when a page is closed is sent without waiting, once', async () 
 });
 
 test('a response that is not an OTLP message is no acknowledgement', async () => {
-    for (const [type, taken] of [['text/html; charset=utf-8', 0], ['application/x-protobuf', 3], ['application/json', 3]]) {
+    for (const [type, taken] of [
+        ['text/html; charset=utf-8', 0], ['application/x-protobuf', 3], ['application/json', 3],
+    ]) {
         await answering([{ status: 200, headers: { 'content-type': type }, body: '{}' }], async (endpoint, bodies) => {
             const exporter = new OtlpExporter({ endpoint });
             exporter.send(request(3));
             const { acknowledged, dropped, failure } = await exporter.settled();
             assert.deepEqual([acknowledged, dropped, bodies.length], [taken, 3 - taken, 1], type);
-            assert.equal(failure, taken ? undefined : 'its response is not an OTLP message, but text/html; charset=utf-8');
+            assert.equal(
+                failure, taken ? undefined : 'its response is not an OTLP message, but text/html; charset=utf-8',
+            );
         });
     }
 });
@@ -151,18 +169,29 @@ test('spans that a Collector rejects are not counted as delivered', async () => 
 
 test('the environment says where spans go', () => {
     assert.equal(otlpFromEnvironment({}), undefined);
-    assert.equal(otlpFromEnvironment({ OTEL_TRACES_EXPORTER: 'none', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a' }), undefined);
+    assert.equal(
+        otlpFromEnvironment({ OTEL_TRACES_EXPORTER: 'none', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a' }), undefined,
+    );
     assert.equal(tracesUrl(otlpFromEnvironment({ OTEL_TRACES_EXPORTER: 'otlp' })), 'http://localhost:4318/v1/traces');
     const options = otlpFromEnvironment({
         OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a:1/b/', OTEL_EXPORTER_OTLP_HEADERS: 'key=a%2Cb, other=c', OTEL_EXPORTER_OTLP_TIMEOUT: '7',
         KPERF_SPAN_MIN_NANOS: '1000', OTEL_EXPORTER_OTLP_COMPRESSION: 'none',
     });
     assert.equal(tracesUrl(options), 'http://a:1/b/v1/traces');
-    assert.deepEqual([options.headers, options.timeout, options.compression, options.spans], [{ key: 'a,b', other: 'c' }, 7, 'none', { min_nanos: 1000 }]);
+    assert.deepEqual(
+        [options.headers, options.timeout, options.compression, options.spans],
+        [{ key: 'a,b', other: 'c' }, 7, 'none', { min_nanos: 1000 }],
+    );
     const url = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://b/spans' };
     assert.equal(tracesUrl(otlpFromEnvironment(url)), 'http://b/spans');
-    assert.throws(() => otlpFromEnvironment({ ...url, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }), /only http\/protobuf is supported here/);
-    assert.throws(() => otlpFromEnvironment({ ...url, KPERF_SPAN_MAX_SPANS: 'many' }), /KPERF_SPAN_MAX_SPANS=many: not a whole number/);
+    assert.throws(
+        () => otlpFromEnvironment({ ...url, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }),
+        /only http\/protobuf is supported here/,
+    );
+    assert.throws(
+        () => otlpFromEnvironment({ ...url, KPERF_SPAN_MAX_SPANS: 'many' }),
+        /KPERF_SPAN_MAX_SPANS=many: not a whole number/,
+    );
     assert.throws(() => otlpFromEnvironment({ ...url, OTEL_EXPORTER_OTLP_HEADERS: 'x' }), /`x` is not key=value/);
 });
 
@@ -172,7 +201,8 @@ async function recorded(options, run) {
     const sink = new OtlpSink(coreModule(), { endpoint: collector.endpoint, delay: 50 });
     const recorder = createRecorder({ sink, clock: 'test', ...options });
     const module = new WebAssembly.Module(calls);
-    const { exports } = recorder.attach(new WebAssembly.Instance(module, recorder.imports({ host: { call() {} } }, module)));
+    const { exports } =
+        recorder.attach(new WebAssembly.Instance(module, recorder.imports({ host: { call() {} } }, module)));
     await run(exports, recorder);
     await recorder.finish();
     return collector.spans();
@@ -180,7 +210,9 @@ async function recorded(options, run) {
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 /** Of each call from the host: whether it is in the trace, its parent, its state; in the order of their times. */
-const outermost = (spans) => spans.filter(({ name }) => name === 'outer').map(({ traceId, parentSpanId, traceState }) => [traceId === TRACE, parentSpanId ?? '', traceState]);
+const outermost = (spans) => spans
+    .filter(({ name }) => name === 'outer')
+    .map(({ traceId, parentSpanId, traceState }) => [traceId === TRACE, parentSpanId ?? '', traceState]);
 
 test('calls are children of what the program says', { skip }, async () => {
     const tracestate = 'vendor=7';
@@ -210,7 +242,8 @@ test('calls are children of the active span of @opentelemetry/api', { skip }, as
     context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
     try {
         const spans = await recorded({}, async ({ outer }) => {
-            const around = trace.setSpanContext(context.active(), { traceId: TRACE, spanId: 'b7ad6b7169203331', traceFlags: 1 });
+            const around =
+                trace.setSpanContext(context.active(), { traceId: TRACE, spanId: 'b7ad6b7169203331', traceFlags: 1 });
             await context.with(around, async () => {
                 await new Promise((resolve) => setTimeout(resolve, 0));
                 outer(0);
@@ -218,7 +251,9 @@ test('calls are children of the active span of @opentelemetry/api', { skip }, as
             await new Promise((resolve) => setTimeout(resolve, 0));
             outer(0);
         });
-        assert.deepEqual(outermost(spans).map(([same, span]) => [same, span]), [[true, 'b7ad6b7169203331'], [false, '']]);
+        assert.deepEqual(
+            outermost(spans).map(([same, span]) => [same, span]), [[true, 'b7ad6b7169203331'], [false, '']],
+        );
     } finally {
         context.disable();
     }

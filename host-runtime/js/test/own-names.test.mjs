@@ -26,9 +26,15 @@ const OWN = `(module (import "kperf" "log" (func $log (param i32))) (import "kpe
 assembled(join(work, 'own.wasm'), OWN);
 for (const name of ['leave', 'instructions']) {
     const type = name === 'leave' ? '(func $own (param i32))' : '(global $own (mut i64))';
-    assembled(join(work, `${name}.wasm`), `(module (import "kperf" "${name}" ${type}) (func (export "one") (result i32) (i32.const 1)))`);
+    assembled(
+        join(work, `${name}.wasm`),
+        `(module (import "kperf" "${name}" ${type}) (func (export "one") (result i32) (i32.const 1)))`,
+    );
 }
-assembled(join(work, 'memory.wasm'), '(module (memory (export "kperf.memory") 1) (func (export "one") (result i32) (i32.const 1)))');
+assembled(
+    join(work, 'memory.wasm'),
+    '(module (memory (export "kperf.memory") 1) (func (export "one") (result i32) (i32.const 1)))',
+);
 
 /** Runs a program; what it said, and its trace, if any. */
 function run(program, env = {}, register = true, files = {}) {
@@ -38,18 +44,22 @@ function run(program, env = {}, register = true, files = {}) {
         writeFileSync(join(cwd, path), content);
     }
     writeFileSync(join(cwd, 'app.mjs'), program.replaceAll('WORK', work));
-    const { status, stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', ...(register ? ['--import', REGISTER] : []), 'app.mjs'], {
+    const {
+        status, stdout, stderr,
+    } = spawnSync(process.execPath, ['--no-warnings', ...(register ? ['--import', REGISTER] : []), 'app.mjs'], {
         cwd, encoding: 'utf8', env: { ...process.env, KPERF_CACHE: join(work, 'cache'), ...env },
     });
     const trace = join(cwd, 'app.kperf');
     return { status, stdout, stderr, trace: existsSync(trace) ? trace : undefined };
 }
-const namesOf = (trace) => JSON.parse(kperf('report', trace, '--format', 'json')).functions.map(({ name }) => name).sort();
+const namesOf = (trace) =>
+    JSON.parse(kperf('report', trace, '--format', 'json')).functions.map(({ name }) => name).sort();
 
 const PROGRAM = `
     import { readFileSync } from 'node:fs';
     const module = new WebAssembly.Module(readFileSync('WORK/own.wasm'));
-    const imports = { kperf: { log: (n) => console.log('log', n), toString: (n) => console.log('text', n) }, 'kperf:host': { hello: () => console.log('hello') } };
+    const imports = { kperf: { log: (n) => console.log('log', n), toString: (n) => console.log('text', n) },
+        'kperf:host': { hello: () => console.log('hello') } };
     for (const which of [module, structuredClone(module)]) {
         console.log(JSON.stringify([WebAssembly.Module.imports(which), WebAssembly.Module.exports(which)]));
         const { exports } = new WebAssembly.Instance(which, imports);
@@ -61,7 +71,10 @@ const PROGRAM = `
 test('a program keeps its own names', () => {
     const plain = run(PROGRAM, {}, false);
     assert.match(plain.stdout, /log 7\ntext 8\nhello\nlog 9\n$/);
-    const ways = [{}, { KPERF_PROBE: 'import' }, { KPERF_PROBE: 'import', KPERF_CLOCK: 'instructions' }, ...(hasMultiMemory ? [{ KPERF_RECORD: 'profile' }] : [])];
+    const ways = [
+        {}, { KPERF_PROBE: 'import' }, { KPERF_PROBE: 'import', KPERF_CLOCK: 'instructions' },
+        ...(hasMultiMemory ? [{ KPERF_RECORD: 'profile' }] : []),
+    ];
     for (const env of ways) {
         const { status, stdout, stderr, trace } = run(PROGRAM, env);
         assert.deepEqual([status, stdout], [0, plain.stdout], stderr);
@@ -72,17 +85,26 @@ test('a program keeps its own names', () => {
 test('a module that uses a name which probes need runs as it is, and that is said', () => {
     for (const [file, name, imports] of [
         ['leave', 'kperf.leave', '{ kperf: { leave() {} } }'],
-        ['instructions', 'kperf.instructions', `{ kperf: { instructions: new WebAssembly.Global({ value: 'i64', mutable: true }, 5n) } }`],
+        [
+            'instructions', 'kperf.instructions',
+            `{ kperf: { instructions: new WebAssembly.Global({ value: 'i64', mutable: true }, 5n) } }`,
+        ],
         ['memory', 'kperf.memory', 'undefined'],
     ]) {
         for (const env of [{}, { KPERF_CLOCK: 'instructions', KPERF_PROBE: 'import' }]) {
             const { status, stdout, stderr, trace } = run(`
                 import { readFileSync } from 'node:fs';
                 const { module, instance } = await WebAssembly.instantiate(readFileSync('WORK/${file}.wasm'), ${imports});
-                console.log(WebAssembly.Module.imports(module).length, Object.keys(instance.exports).join(), instance.exports.one());`, env);
+                console.log(WebAssembly.Module.imports(module).length, Object.keys(instance.exports).join(),
+                    instance.exports.one());`, env);
             const seen = file === 'memory' ? '0 kperf.memory,one 1\n' : '1 one 1\n';
             assert.deepEqual([status, stdout, trace], [0, seen, undefined], stderr);
-            assert.match(stderr, new RegExp(`^kperf: wasm-[0-9a-f]{8} runs without probes: the module uses the reserved name \`${name}\`, which probes need for themselves\n$`));
+            assert.match(
+                stderr,
+                new RegExp(
+                    `^kperf: wasm-[0-9a-f]{8} runs without probes: the module uses the reserved name \`${name}\`, which probes need for themselves\n$`,
+                ),
+            );
         }
     }
 });
@@ -93,19 +115,27 @@ test('a section of the program that is called as ours', () => {
     const { status, stdout, stderr } = run(`
         const module = new WebAssembly.Module(Uint8Array.of(${[...bytes, ...section]}));
         const none = () => undefined;
-        const { exports } = new WebAssembly.Instance(module, { kperf: { log: none, toString: none }, 'kperf:host': { hello: none } });
-        console.log(WebAssembly.Module.customSections(module, 'kperf.symbols').length, Object.keys(exports).length, exports.main());`);
+        const { exports } = new WebAssembly.Instance(module, { kperf: { log: none, toString: none },
+            'kperf:host': { hello: none } });
+        console.log(WebAssembly.Module.customSections(module, 'kperf.symbols').length, Object.keys(exports).length,
+            exports.main());`);
     assert.deepEqual([status, stdout], [0, '1 4 undefined\n'], stderr);
     assert.match(stderr, /^kperf: a module is not recorded: a symbol table /);
 });
 
-test('an imported module has what the program supplies under our name', { skip: major < 24 && 'node imports no modules' }, () => {
+test('an imported module has what the program supplies under our name', {
+    skip: major < 24 && 'node imports no modules',
+}, () => {
     const files = {
         'node_modules/kperf/package.json': '{ "name": "kperf", "type": "module", "exports": "./index.js" }',
         'node_modules/kperf/index.js': `export const log = (n) => console.log('log', n);\nconst text = (n) => console.log('text', n);\nexport { text as toString };`,
     };
     // (No package can be called \`kperf:host\`.)
-    const module = parseWat('own.wat', OWN.replace('(import "kperf:host" "hello" (func $hello))', '(func $hello)').replaceAll(/"kperf\.(?=run)/g, '"'), {});
+    const module = parseWat(
+        'own.wat',
+        OWN.replace('(import "kperf:host" "hello" (func $hello))', '(func $hello)').replaceAll(/"kperf\.(?=run)/g, '"'),
+        {},
+    );
     files['own.wasm'] = module.toBinary({ write_debug_names: true }).buffer;
     const program = `import { run, main } from './own.wasm';\nrun();\nmain();`;
     const plain = run(program, {}, false, files);

@@ -18,22 +18,32 @@ probed(life, join(work, 'life.wasm'), '--record', 'profile');
 probed(life, join(work, 'traced.wasm'), '--probe', 'import');
 const slow = new WebAssembly.Module(probed('test/programs/slow.wat', join(work, 'slow.wasm'), '--record', 'profile'));
 const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
-const hasExceptions = WebAssembly.validate(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0, 10, 8, 1, 6, 0, 0x1f, 0x40, 0, 0x0b, 0x0b));
+const hasExceptions = WebAssembly.validate(Uint8Array.of(
+    0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0, 10, 8, 1, 6, 0, 0x1f, 0x40, 0, 0x0b, 0x0b,
+));
 const skip = !hasMultiMemory && 'this node gives a module one memory';
 
 /** Runs a program under `register`. */
 function run(program, { args = [], env = {} } = {}) {
     const cwd = mkdtempSync(join(work, 'run-'));
     writeFileSync(join(cwd, 'app.mjs'), program.replaceAll('WORK', work));
-    const { status, stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', '--import', REGISTER, 'app.mjs', ...args], { cwd, encoding: 'utf8', env: { ...process.env, ...env } });
+    const { status, stdout, stderr } = spawnSync(
+        process.execPath, ['--no-warnings', '--import', REGISTER, 'app.mjs', ...args],
+        { cwd, encoding: 'utf8', env: { ...process.env, ...env } },
+    );
     const trace = join(cwd, 'app.kperf');
     return { status, stdout, stderr, trace: existsSync(trace) ? trace : undefined };
 }
 
 const report = (trace) => JSON.parse(kperf('report', trace, '--format', 'json', '--limit', '0'));
-const counts = (trace) => Object.fromEntries(report(trace).functions.filter(({ calls }) => calls > 0).map(({ name, calls }) => [name, calls]));
+const counts = (trace) => Object.fromEntries(
+    report(trace).functions.filter(({ calls }) => calls > 0).map(({ name, calls }) => [name, calls]),
+);
 /** The slow calls; those that are told of a busy machine's short ones are not asked for. */
-const calls = (trace) => replay(trace, '--only', 'outer', '--only', 'inner', '--only', 'crash').split('\n').slice(1, -1).map((line) => line.replace(/^.*\| /, '').trimEnd());
+const calls = (trace) => replay(trace, '--only', 'outer', '--only', 'inner', '--only', 'crash')
+    .split('\n')
+    .slice(1, -1)
+    .map((line) => line.replace(/^.*\| /, '').trimEnd());
 
 const LIFE = `
     import { readFileSync } from 'node:fs';
@@ -48,7 +58,8 @@ const SLOW = `
     import { readFileSync } from 'node:fs';
     import { slowly } from '${new URL('./support/slowly.mjs', import.meta.url)}';
     const module = new WebAssembly.Module(readFileSync('WORK/slow.wasm'));
-    const guest = (then = () => {}) => new WebAssembly.Instance(module, { host: { wait: (ms) => { slowly(ms); then(); } } }).exports;`;
+    const guest = (then = () => {}) => new WebAssembly.Instance(module, { host: { wait: (ms) => { slowly(ms); then();
+        } } }).exports;`;
 
 test('every call is counted, as a full trace counts them', { skip }, async () => {
     const [profile, trace] = ['life', 'traced'].map((name) => run(LIFE.replace('NAME', name)));
@@ -67,7 +78,9 @@ test('every call is counted, as a full trace counts them', { skip }, async () =>
 });
 
 test('a module without a shadow stack is refused', { skip }, () => {
-    const counted = new WebAssembly.Module(probed('test/programs/slow.wat', join(work, 'counted.wasm'), '--record', 'profile', '--stack', 'native'));
+    const counted = new WebAssembly.Module(
+        probed('test/programs/slow.wat', join(work, 'counted.wasm'), '--record', 'profile', '--stack', 'native'),
+    );
     const recorder = createRecorder({ path: join(work, 'counted.kperf'), record: 'profile' });
     assert.throws(() => recorder.imports({}, counted), /no shadow stack: rewrite the original with --stack shadow/);
     recorder.finish('completed');
@@ -99,7 +112,9 @@ test('samples find where the time goes, and slow calls are told', { skip }, () =
 test('how they ended: traps, exceptions, exits', { skip }, () => {
     const ends = {
         'guest().crash(SLOWLY);': ['crash() {', '  inner();', '} /* crash: trap */'],
-        'setTimeout(() => guest(() => { throw new Error("out"); }).outer(SLOWLY));': ['outer() {', '  inner(); /* host error */', '} /* outer: host error */'],
+        'setTimeout(() => guest(() => { throw new Error("out"); }).outer(SLOWLY));': [
+            'outer() {', '  inner(); /* host error */', '} /* outer: host error */',
+        ],
         'guest(() => process.exit(3)).outer(SLOWLY);': ['outer() {', '  inner(); /* exit */', '} /* outer: exit */'],
     };
     for (const [how, expected] of Object.entries(ends)) {
@@ -117,7 +132,10 @@ test('a frame that an exception left is closed when its thread rests, or at once
         try { outer(SLOWLY); } catch {}
         await new Promise((resolve) => setTimeout(resolve, 50));
         guest().outer(SLOWLY);`);
-    const expected = ['outer() {', '  inner(); /* host error */', '} /* outer: host error */', 'outer() {', '  inner();', '} /* outer */'];
+    const expected = [
+        'outer() {', '  inner(); /* host error */', '} /* outer: host error */', 'outer() {', '  inner();',
+        '} /* outer */',
+    ];
     assert.deepEqual(calls(trace), expected);
 
     const path = join(work, 'hand.kperf');
@@ -135,13 +153,16 @@ test('a frame that an exception left is closed when its thread rests, or at once
     }
     instance.exports.outer(SLOWLY);
     await kperf.finish();
-    assert.deepEqual(calls(path), ['crash() {', '  inner();', '} /* crash: trap */', 'outer() {', '  inner();', '} /* outer */']);
+    assert.deepEqual(
+        calls(path), ['crash() {', '  inner();', '} /* crash: trap */', 'outer() {', '  inner();', '} /* outer */'],
+    );
 });
 
 test('calls that throw and catch deep down are counted', { skip: skip || !hasExceptions }, async () => {
     const path = join(work, 'caught.kperf');
     const kperf = createRecorder({ path, record: 'profile' });
-    const module = new WebAssembly.Module(probed('test/programs/throw.wat', join(work, 'throw.wasm'), '--record', 'profile'));
+    const module =
+        new WebAssembly.Module(probed('test/programs/throw.wat', join(work, 'throw.wasm'), '--record', 'profile'));
     const { instance } = await kperf.instantiate(module, {});
     let rounds = 0;
     for (const until = performance.now() + 500; performance.now() < until; rounds++) instance.exports.catches(60, 100);
@@ -157,7 +178,9 @@ test('calls that fail have not returned, whenever the sampler looks', { skip }, 
         for (const until = performance.now() + micros / 1000; performance.now() < until;);
     };
     const { instance } = await kperf.instantiate(slow, { host: { wait } });
-    for (let n = 0; n < 5000; n++) assert.throws(() => kperf.call(() => instance.exports.crash(100)), WebAssembly.RuntimeError);
+    for (let n = 0; n < 5000; n++) {
+        assert.throws(() => kperf.call(() => instance.exports.crash(100)), WebAssembly.RuntimeError);
+    }
     await kperf.finish();
     const ends = calls(path).filter((line) => line.includes('crash') && !line.endsWith('{'));
     assert.equal(ends.length > 0, true, 'no call was seen');
@@ -192,7 +215,8 @@ test('worker threads whose profiles begin at the same time share one sampler, wh
         ${SLOW}
         if (isMainThread) {
             const here = new Int32Array(new SharedArrayBuffer(4));
-            const worker = () => new Promise((resolve) => new Worker(new URL(import.meta.url), { workerData: here }).on('exit', resolve));
+            const worker = () => new Promise((resolve) => new Worker(new URL(import.meta.url),
+                { workerData: here }).on('exit', resolve));
             await Promise.all([worker(), worker(), worker()]);
             await worker();
         } else {
@@ -241,7 +265,9 @@ test('under the test clock nobody samples, and the counts are there', { skip }, 
     assert.deepEqual(counts(sink.save(join(work, 'test.kperf'))), { outer: 1, inner: 1, leaf: 2 });
 });
 
-test('slow calls go to a Collector as spans', { skip: skip || (collectorProgram() === undefined && 'there is no Collector') }, async () => {
+test('slow calls go to a Collector as spans', {
+    skip: skip || (collectorProgram() === undefined && 'there is no Collector'),
+}, async () => {
     const collector = await startCollector(work);
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
     const { stderr } = run(`${SLOW} const { outer } = guest(); outer(SLOWLY); outer(SLOWLY);`, { env });
@@ -283,10 +309,17 @@ test('slow calls are children of the span that is told, or active in call()', { 
     await recorder.finish();
     const file = join(work, 'parents.json');
     kperf('export', path, '--format', 'otlp-json', '-o', file);
-    const requests = readFileSync(file, 'utf8').split('\n').filter((line) => line !== '').map((line) => JSON.parse(line));
-    const spans = requests.flatMap(({ resourceSpans }) => resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)));
-    const outermost = spans.filter(({ name }) => name === 'outer').sort((a, b) => Number(BigInt(a.startTimeUnixNano) - BigInt(b.startTimeUnixNano)));
-    const parents = outermost.map(({ traceId, parentSpanId = '', traceState = '' }) => [traceId === TRACE, parentSpanId, traceState]);
+    const requests =
+        readFileSync(file, 'utf8').split('\n').filter((line) => line !== '').map((line) => JSON.parse(line));
+    const spans = requests.flatMap(
+        ({ resourceSpans }) => resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)),
+    );
+    const outermost = spans
+        .filter(({ name }) => name === 'outer')
+        .sort((a, b) => Number(BigInt(a.startTimeUnixNano) - BigInt(b.startTimeUnixNano)));
+    const parents = outermost.map(
+        ({ traceId, parentSpanId = '', traceState = '' }) => [traceId === TRACE, parentSpanId, traceState],
+    );
     const [none, called] = [[false, '', ''], [true, active, 'vendor=7']];
     assert.deepEqual(parents, [none, [true, told, ''], [true, told, ''], none, called, [true, inner, ''], called]);
 });
@@ -295,7 +328,14 @@ test('what can\'t be is refused by name', async () => {
     const kperf = createRecorder({ sink: new MemorySink(), clock: 'precise' });
     const message = hasMultiMemory ? /a profile needs a file/ : /a profile needs an engine with multi-memory/;
     await assert.rejects(kperf.instantiate(slow, { host: { wait() {} } }), message);
-    assert.throws(() => createRecorder({ sink: new MemorySink(), sampling: { period: '1us' } }), /is not from 10us to 1s/);
-    assert.throws(() => createRecorder({ sink: new MemorySink(), sampling: { spanMin: '100us' } }), /shorter than two periods/);
-    assert.throws(() => createRecorder({ sink: new MemorySink(), sampling: { every: 'often' } }), /`often` is not a length of windows/);
+    assert.throws(
+        () => createRecorder({ sink: new MemorySink(), sampling: { period: '1us' } }), /is not from 10us to 1s/,
+    );
+    assert.throws(
+        () => createRecorder({ sink: new MemorySink(), sampling: { spanMin: '100us' } }), /shorter than two periods/,
+    );
+    assert.throws(
+        () => createRecorder({ sink: new MemorySink(), sampling: { every: 'often' } }),
+        /`often` is not a length of windows/,
+    );
 });

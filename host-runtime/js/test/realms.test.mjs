@@ -1,7 +1,9 @@
 // `node --import kperf-wasm/register`: wherever a program loads modules, beside its main thread too.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+    copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -29,10 +31,14 @@ function run(program, { env = {}, flags = ['--import', REGISTER], name = 'app.mj
         cwd, encoding: 'utf8', env: { ...process.env, KPERF_CACHE: join(work, 'cache'), ...env },
     });
     const traces = readdirSync(cwd).filter((name) => name.endsWith('.kperf')).sort();
-    return { status, stdout, stderr, cwd, traces, trace: existsSync(join(cwd, 'app.kperf')) ? join(cwd, 'app.kperf') : undefined };
+    return {
+        status, stdout, stderr, cwd, traces,
+        trace: existsSync(join(cwd, 'app.kperf')) ? join(cwd, 'app.kperf') : undefined,
+    };
 }
 
-const callsOf = (trace) => JSON.parse(kperf('report', trace, '--format', 'json')).functions.find(({ name }) => name === 'fib')?.calls;
+const callsOf = (trace) =>
+    JSON.parse(kperf('report', trace, '--format', 'json')).functions.find(({ name }) => name === 'fib')?.calls;
 const [major] = process.versions.node.split('.').map(Number);
 
 const LOAD = `const { readFileSync } = require('node:fs'); const fib = new WebAssembly.Instance(new WebAssembly.Module(readFileSync('FIB'))).exports.fib;`;
@@ -43,8 +49,10 @@ test('worker threads, whatever flags and environment they are given', () => {
         import { Worker, isMainThread } from 'node:worker_threads';
         const require = createRequire(import.meta.url);
         if (isMainThread) {
-            for (const options of [undefined, {}, { env: { A: '1' } }, { execArgv: [] }, { execArgv: ['--no-warnings'], env: {} }]) {
-                await new Promise((resolve, reject) => new Worker(new URL(import.meta.url), options).on('exit', resolve).on('error', reject));
+            for (const options of [undefined, {}, { env: { A: '1' } }, { execArgv: [] }, { execArgv: ['--no-warnings'],
+                env: {} }]) {
+                await new Promise((resolve, reject) => new Worker(new URL(import.meta.url), options).on('exit',
+                    resolve).on('error', reject));
             }
         } else {
             ${LOAD}
@@ -60,14 +68,17 @@ test('worker threads, whatever flags and environment they are given', () => {
     assert.deepEqual(traces, []);
 });
 
-test('worker threads that begin with a text, and modules that they are sent', { skip: !process.features.require_module }, () => {
+test('worker threads that begin with a text, and modules that they are sent', {
+    skip: !process.features.require_module,
+}, () => {
     const { stdout, stderr, trace } = run(`
         import { readFileSync } from 'node:fs';
         import { Worker } from 'node:worker_threads';
         const module = new WebAssembly.Module(readFileSync('FIB'));
         const code = "'use strict'; const { parentPort, workerData } = require('node:worker_threads'); parentPort.postMessage(new WebAssembly.Instance(workerData).exports.fib(5));";
         for (const options of [{}, { execArgv: [] }, { env: {} }, Object.create({ eval: true, workerData: module })]) {
-            await new Promise((resolve, reject) => new Worker(code, Object.assign(options, { eval: true, workerData: module })).on('message', console.log).on('exit', resolve).on('error', reject));
+            await new Promise((resolve, reject) => new Worker(code, Object.assign(options, { eval: true,
+                workerData: module })).on('message', console.log).on('exit', resolve).on('error', reject));
         }`, { flags: ['--max-old-space-size=500', '--expose-gc', '--import', REGISTER] });
     assert.equal(stdout, '5\n'.repeat(4), stderr);
     assert.equal(callsOf(trace), 4 * CALLS[5]);
@@ -84,7 +95,9 @@ test('what the program does when it ends', () => {
     assert.equal(callsOf(trace), CALLS[5] + CALLS[6]);
 });
 
-for (const how of ['process.exit(5)', 'throw new Error("at the end")', 'process.exitCode = 9', 'process.reallyExit(4)']) {
+for (const how of [
+    'process.exit(5)', 'throw new Error("at the end")', 'process.exitCode = 9', 'process.reallyExit(4)',
+]) {
     test(`a program that does \`${how}\` when it ends`, () => {
         const program = `
             import { createRequire } from 'node:module';
@@ -130,21 +143,28 @@ test('threads and processes that start in another folder', () => {
         import { fileURLToPath } from 'node:url';
         import { Worker, isMainThread } from 'node:worker_threads';
         const require = createRequire(import.meta.url);
-        const ended = (started) => new Promise((resolve, reject) => started.on('exit', (code) => resolve(console.log('ended', code))).on('error', reject));
+        const ended = (started) => new Promise((resolve, reject) => started.on('exit',
+            (code) => resolve(console.log('ended', code))).on('error', reject));
         ${LOAD}
         console.log(fib(5));
         if (isMainThread && !process.send) {
             await ended(fork(fileURLToPath(import.meta.url), [], { cwd: '/' }));
             process.chdir('/');
-            for (const options of [undefined, { execArgv: [] }]) await ended(new Worker(new URL(import.meta.url), options));
+            for (const options of [undefined, { execArgv: [] }]) await ended(new Worker(new URL(import.meta.url),
+                options));
         }`;
     const files = (cwd) => {
         mkdirSync(join(cwd, 'node_modules'));
         symlinkSync(PACKAGE, join(cwd, 'node_modules/kperf-wasm'), 'junction');
     };
     const byName = 'kperf-wasm/register';
-    for (const how of [{ flags: ['--max-old-space-size=500', '--import', byName] }, { flags: [`--import=${byName}`] }, { flags: [], env: { NODE_OPTIONS: `--import ${byName}` } }]) {
-        const { stdout, stderr, traces } = run(program, { ...how, prepare: files, env: { ...how.env, KPERF_TRACE: join(work, `folders-${Math.random()}-%p.kperf`) } });
+    for (const how of [
+        { flags: ['--max-old-space-size=500', '--import', byName] }, { flags: [`--import=${byName}`] },
+        { flags: [], env: { NODE_OPTIONS: `--import ${byName}` } },
+    ]) {
+        const { stdout, stderr, traces } = run(program, {
+            ...how, prepare: files, env: { ...how.env, KPERF_TRACE: join(work, `folders-${Math.random()}-%p.kperf`) },
+        });
         assert.equal(stdout, '5\n5\nended 0\n5\nended 0\n5\nended 0\n', stderr);
         assert.deepEqual(traces, []);
     }
@@ -157,17 +177,22 @@ test('contexts of vm, made in any way', () => {
         const bytes = readFileSync('FIB');
         const run = 'new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports.fib(5)';
         const own = createContext({ bytes });
-        console.log(runInContext(run, own), runInContext(run, own), runInNewContext(run, { bytes }), new Script(run).runInNewContext({ bytes }), vm.runInNewContext(run, { bytes }, { contextName: 'named' }));
+        console.log(runInContext(run, own), runInContext(run, own), runInNewContext(run, { bytes }),
+            new Script(run).runInNewContext({ bytes }), vm.runInNewContext(run, { bytes }, { contextName: 'named' }));
         const { instance } = await runInContext('WebAssembly.instantiate(bytes)', own);
-        console.log(instance.exports.fib(5), instance instanceof WebAssembly.Instance, runInContext('WebAssembly', own) === WebAssembly, Object.keys(instance.exports).join());
+        console.log(instance.exports.fib(5), instance instanceof WebAssembly.Instance, runInContext('WebAssembly',
+            own) === WebAssembly, Object.keys(instance.exports).join());
         const module = new WebAssembly.Module(bytes);
         own.module = module;
-        console.log(runInContext('new WebAssembly.Instance(module).exports.fib(5)', own), runInContext('this.WebAssembly.Module.imports(module).length', own), Object.keys(own).join());
+        console.log(runInContext('new WebAssembly.Instance(module).exports.fib(5)', own),
+            runInContext('this.WebAssembly.Module.imports(module).length', own), Object.keys(own).join());
         const results = runInContext("globalThis.made = []; const p = WebAssembly.instantiate(bytes); p.then((both) => made.push(both instanceof Object, both.instance instanceof WebAssembly.Instance), made.push); const bad = WebAssembly.compile(new Uint8Array(3)); bad.catch((error) => made.push(error instanceof WebAssembly.CompileError)); [p instanceof Promise, WebAssembly.instantiate.length, WebAssembly.compile.name, Promise.all([p, bad.catch(() => 0)])]", own);
         await results.pop();
         console.log(results.join(), own.made.sort().join());
         console.log(runInNewContext('1 + 1'), runInContext('typeof WebAssembly', createContext()));`);
-    assert.equal(stdout, '5 5 5 5 5\n5 false false fib\n5 0 bytes,module\ntrue,1,compile true,true,true\n2 object\n', stderr);
+    assert.equal(
+        stdout, '5 5 5 5 5\n5 false false fib\n5 0 bytes,module\ntrue,1,compile true,true,true\n2 object\n', stderr,
+    );
     assert.equal(callsOf(trace), 7 * CALLS[5]);
 });
 
@@ -207,11 +232,16 @@ test('a name that has the process in it stays', () => {
         console.log(fib(5));
         if (!process.argv[2]) fork(import.meta.filename, ['child']);`, { env: { KPERF_TRACE: 'of-%p.kperf' } });
     assert.equal(traces.length, 2);
-    for (const name of traces) assert.deepEqual([/^of-\d+\.kperf$/.test(name), callsOf(join(cwd, name))], [true, CALLS[5]]);
+    for (const name of traces) {
+        assert.deepEqual([/^of-\d+\.kperf$/.test(name), callsOf(join(cwd, name))], [true, CALLS[5]]);
+    }
 });
 
 test('`require` loads it too', { skip: major < 22 }, () => {
-    const { stdout, stderr, trace } = run(`${LOAD} console.log(fib(5));`, { name: 'app.cjs', flags: ['--require', join(PACKAGE, 'dist/node/register.js')] });
+    const { stdout, stderr, trace } = run(
+        `${LOAD} console.log(fib(5));`,
+        { name: 'app.cjs', flags: ['--require', join(PACKAGE, 'dist/node/register.js')] },
+    );
     assert.equal(stdout, '5\n', stderr);
     assert.equal(callsOf(trace), CALLS[5]);
 });
@@ -223,7 +253,10 @@ test('modules that are imported', { skip: major < 24 }, () => {
             import * as all from './app.wasm';
             import source module from './app.wasm';
             const { exports } = await WebAssembly.instantiate(module);
-            console.log(fib(5), Object.keys(all).join(), exports.fib(6), WebAssembly.Module.imports(module).length, fib.name);`, { files: { 'app.wasm': join(work, wasm) } });
+            console.log(fib(5), Object.keys(all).join(), exports.fib(6), WebAssembly.Module.imports(module).length,
+                fib.name);`, {
+                files: { 'app.wasm': join(work, wasm) },
+            });
         assert.match(stdout, /^5 fib 8 0 \d\n$/, stderr);
         assert.equal(callsOf(trace), CALLS[5] + CALLS[6]);
     }

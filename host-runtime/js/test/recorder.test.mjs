@@ -47,7 +47,9 @@ test('a frame that an exception carried out never becomes the parent of a later 
     assert.throws(() => exports.outer(1), /out/);
     await undefined;
     exports.leaf();
-    assert.deepEqual(finish().calls, ['outer() {', '  inner(); /* host error */', '} /* outer: host error */', 'leaf();']);
+    assert.deepEqual(
+        finish().calls, ['outer() {', '  inner(); /* host error */', '} /* outer: host error */', 'leaf();'],
+    );
 });
 
 test('nor does it in a later turn, after a trap', async () => {
@@ -144,7 +146,10 @@ test('modules with the same ids are refused, the same module twice is not', () =
     const other = new WebAssembly.Module(probed('test/programs/calls.wat', join(work, 'other.wasm'), '--skip', 'leaf'));
     kperf.imports({}, module);
     kperf.imports({}, module);
-    assert.throws(() => kperf.imports({}, other), /two modules have the ids 0 to 3; rewrite them together, or one with ids from 5/);
+    assert.throws(
+        () => kperf.imports({}, other),
+        /two modules have the ids 0 to 3; rewrite them together, or one with ids from 5/,
+    );
 });
 
 test('a module without probes gets what it would have got', () => {

@@ -27,7 +27,8 @@ function run(program, { args = [], env = {}, name = 'app.mjs', register = true }
 
 const report = (trace) => JSON.parse(kperf('report', trace, '--format', 'json'));
 const callsOf = (trace, name) => report(trace).functions.find((f) => f.name === name)?.calls;
-const lines = (trace, ...options) => replay(trace, ...options).split('\n').slice(1, -1).map((line) => line.replace(/^.*\| /, '').trimEnd());
+const lines = (trace, ...options) =>
+    replay(trace, ...options).split('\n').slice(1, -1).map((line) => line.replace(/^.*\| /, '').trimEnd());
 
 const LIFE = `
     import { readFileSync } from 'node:fs';
@@ -64,7 +65,8 @@ test('a writer that can not write says why, and the program runs on', () => {
         const recorder = createRecorder({ path: 'app.kperf' });
         const { readFileSync } = await import('node:fs');
         const module = new WebAssembly.Module(readFileSync('WORK/calls.wasm'));
-        const { exports } = recorder.attach(new WebAssembly.Instance(module, recorder.imports({ host: { call() {} } }, module)));
+        const { exports } = recorder.attach(new WebAssembly.Instance(module, recorder.imports({ host: { call() {} } },
+            module)));
         exports.outer(1);
         try {
             await recorder.finish();
@@ -103,7 +105,9 @@ test('process.exit inside of the guest', () => {
 
 test('a trap that nobody catches', () => {
     // A module is told of its error when the turn is over: by then nobody knows what it was that left the frames open.
-    for (const [how, reason] of [['guest(() => {}).crash();', 'host error'], ['setTimeout(() => guest(() => {}).crash());', 'trap']]) {
+    for (const [how, reason] of [
+        ['guest(() => {}).crash();', 'host error'], ['setTimeout(() => guest(() => {}).crash());', 'trap'],
+    ]) {
         const { status, trace, stderr } = run(CALLS + how);
         assert.equal(status, 1);
         assert.match(stderr, /RuntimeError: unreachable/);
@@ -123,7 +127,8 @@ test('a process that is killed leaves what was handed over', () => {
     const program = `${CALLS.replace('{ readFileSync }', '{ existsSync, readFileSync }')}
         const { descend } = guest(() => {});
         for (let n = 0; n < 10; n++) descend(5000);
-        // Until the writer has nothing left: on a busy machine more words are times, and the events fill more than three blocks.
+        // Until the writer has nothing left: on a busy machine more words are times, and the events fill more than
+        // three blocks.
         let blocks = 0, since = 0;
         setInterval(() => {
             const now = existsSync('app.kperf') ? readFileSync('app.kperf', 'latin1').split('EVTS').length - 1 : 0;
@@ -144,7 +149,10 @@ test('a process that is killed leaves what was handed over', () => {
 async function interrupted(program, signal, calls, open) {
     const cwd = mkdtempSync(join(work, 'run-'));
     writeFileSync(join(cwd, 'app.mjs'), program.replaceAll('WORK', work));
-    const child = spawn(process.execPath, ['--no-warnings', '--import', REGISTER, 'app.mjs'], { cwd, stdio: ['ignore', 'inherit', 'inherit'] });
+    const child = spawn(
+        process.execPath, ['--no-warnings', '--import', REGISTER, 'app.mjs'],
+        { cwd, stdio: ['ignore', 'inherit', 'inherit'] },
+    );
     const ended = new Promise((resolve) => child.on('exit', (_status, signal) => resolve(signal)));
     const trace = join(cwd, 'app.kperf');
     const recorded = () => {
@@ -170,7 +178,9 @@ async function interrupted(program, signal, calls, open) {
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGKILL']) {
     test(`${signal} ends a program as it would have, and its trace has what it did`, async () => {
-        const resting = await interrupted(`${CALLS} guest(() => {}).outer(1); setInterval(() => {}, 1000);`, signal, 3, 0);
+        const resting = await interrupted(
+            `${CALLS} guest(() => {}).outer(1); setInterval(() => {}, 1000);`, signal, 3, 0,
+        );
         assert.equal(resting.endedBy, signal);
         assert.deepEqual(lines(resting.trace), ['outer() {', '  inner();', '  leaf();', '} /* outer */']);
         // A listener would not be called as long as this guest runs.
@@ -210,7 +220,8 @@ test('worker threads are lanes of the same trace', () => {
         const { descend, leaf } = guest(() => {});
         if (isMainThread) {
             leaf();
-            for (let n = 0; n < 2; n++) await new Promise((resolve) => new Worker(new URL(import.meta.url)).on('exit', resolve));
+            for (let n = 0; n < 2; n++) await new Promise((resolve) => new Worker(new URL(import.meta.url)).on('exit',
+                resolve));
         } else {
             descend(20_000);
         }`;
@@ -245,7 +256,9 @@ test('what a worker had recorded when it was terminated is kept', () => {
         }`;
     for (const how of ['terminate', 'exit']) {
         const { trace, stderr } = run(program, { args: [how] });
-        assert.deepEqual(lines(trace), ['outer() {', '  inner(); /* unfinished */', '} /* outer: unfinished */'], stderr);
+        assert.deepEqual(
+            lines(trace), ['outer() {', '  inner(); /* unfinished */', '} /* outer: unfinished */'], stderr,
+        );
     }
 });
 
@@ -264,7 +277,8 @@ test('what a worker does until the end is there without a gap', () => {
                 kperf.mark(n);
             }
         }`);
-    const marks = lines(trace, '--depth', '1').filter((line) => line.includes('mark')).map((line) => Number(/\d+/.exec(line)[0]));
+    const marks =
+        lines(trace, '--depth', '1').filter((line) => line.includes('mark')).map((line) => Number(/\d+/.exec(line)[0]));
     assert.equal(marks.length > 0, true, stderr);
     assert.deepEqual(marks.filter((mark, n) => mark !== n), [], stderr);
 });
@@ -301,7 +315,9 @@ test('the environment says where and how', () => {
     assert.match(replay(path), / 1\.000 us \| leaf\(\);/);
     rmSync(cwd, { recursive: true });
     assert.doesNotMatch(run(program, { env: { OTEL_SDK_DISABLED: 'true' } }).stderr, /^kperf: /m);
-    assert.match(run(program, { env: { KPERF_CLOCK: 'sundial' } }).stderr, /unknown clock `sundial`: use auto, precise, ticker/);
+    assert.match(
+        run(program, { env: { KPERF_CLOCK: 'sundial' } }).stderr, /unknown clock `sundial`: use auto, precise, ticker/,
+    );
 });
 
 test('hooks show nothing', () => {

@@ -1,4 +1,5 @@
-// `npx kperf-wasm view|flame|diff`: what the command of Rust makes of the same traces, without it. And names that would do something to a
+// `npx kperf-wasm view|flame|diff`: what the command of Rust makes of the same traces, without it. And names that would
+// do something to a
 // terminal do nothing.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -21,7 +22,8 @@ kperf('run', life, '-q', '--record', 'profile', '--trace', profile, '--', '2000'
 
 /** Runs the package's command in a folder of its own. */
 function npx(...args) {
-    const { status, stdout, stderr } = spawnSync(process.execPath, [join(PACKAGE, 'dist/node/cli.js'), ...args], { cwd: work, maxBuffer: 2 ** 28 });
+    const { status, stdout, stderr } =
+        spawnSync(process.execPath, [join(PACKAGE, 'dist/node/cli.js'), ...args], { cwd: work, maxBuffer: 2 ** 28 });
     return { status, stdout: String(stdout), stderr: String(stderr) };
 }
 function ok(...args) {
@@ -35,19 +37,30 @@ const FILTERS = [
 ];
 
 test('a page is the one that the command of Rust writes', () => {
-    for (const [trace, ...flags] of [...FILTERS.map((flags) => [traces[2], ...flags]), [profile], [traces[2], '--detail', '100']]) {
+    for (const [trace, ...flags] of [
+        ...FILTERS.map((flags) => [traces[2], ...flags]), [profile], [traces[2], '--detail', '100'],
+    ]) {
         kperf('view', trace, '--no-open', '-o', join(work, 'expected.html'), ...flags);
         ok('view', trace, '--no-open', '-o', 'page.html', ...flags);
-        assert.equal(readFileSync(join(work, 'page.html'), 'utf8') === readFileSync(join(work, 'expected.html'), 'utf8'), true, flags.join(' '));
+        assert.equal(
+            readFileSync(join(work, 'page.html'), 'utf8') === readFileSync(join(work, 'expected.html'), 'utf8'), true,
+            flags.join(' '),
+        );
     }
     assert.match(ok('view', traces[0], '--no-open').stderr, /^a\.html: [\d,]+ calls, each a span of its own$/m);
 });
 
 test('so are pictures', () => {
-    for (const [trace, ...flags] of [...FILTERS.map((flags) => [traces[1], ...flags]), [traces[1], '--reverse'], [traces[1], '--folded'], [traces[1], '--chart'], [traces[1], '--by', 'calls'], [profile]]) {
+    for (const [trace, ...flags] of [
+        ...FILTERS.map((flags) => [traces[1], ...flags]), [traces[1], '--reverse'], [traces[1], '--folded'],
+        [traces[1], '--chart'], [traces[1], '--by', 'calls'], [profile],
+    ]) {
         kperf('flame', trace, '-o', join(work, 'expected.svg'), ...flags);
         ok('flame', trace, '-o', 'flame.svg', ...flags);
-        assert.equal(readFileSync(join(work, 'flame.svg'), 'utf8'), readFileSync(join(work, 'expected.svg'), 'utf8'), flags.join(' '));
+        assert.equal(
+            readFileSync(join(work, 'flame.svg'), 'utf8'), readFileSync(join(work, 'expected.svg'), 'utf8'),
+            flags.join(' '),
+        );
     }
 });
 
@@ -68,10 +81,13 @@ test('so are comparisons', () => {
 
 test('a trace may come from a pipe, and a page go to one', () => {
     const input = readFileSync(traces[0]);
-    const page = (...args) => execFileSync(process.execPath, [join(PACKAGE, 'dist/node/cli.js'), ...args], { input, maxBuffer: 2 ** 28 });
+    const page = (...args) =>
+        execFileSync(process.execPath, [join(PACKAGE, 'dist/node/cli.js'), ...args], { input, maxBuffer: 2 ** 28 });
     kperf('view', traces[0], '--no-open', '-o', join(work, 'stdin.html'));
     assert.equal(page('view', '-', '-o', '-').length > 50_000, true);
-    assert.equal(String(page('flame', '-', '-o', '-', '--folded')), String(execFileSync(process.execPath, [join(PACKAGE, 'dist/node/cli.js'), 'flame', traces[0], '-o', '-', '--folded'])));
+    assert.equal(String(page('flame', '-', '-o', '-', '--folded')), String(
+        execFileSync(process.execPath, [join(PACKAGE, 'dist/node/cli.js'), 'flame', traces[0], '-o', '-', '--folded']),
+    ));
 });
 
 test('what goes wrong is said, and nothing is left of it', () => {
@@ -106,12 +122,21 @@ test('names do nothing to a terminal', () => {
     const section = (id, bytes) => [id, bytes.length, ...bytes];
     const names = section(1, [1, 0, text.length, ...text]);
     const custom = [4, ...Buffer.from('name'), ...names];
-    const wasm = Uint8Array.from([0, 97, 115, 109, 1, 0, 0, 0, ...section(1, [1, 0x60, 0, 0]), ...section(3, [1, 0]), ...section(7, [1, 1, 102, 0, 0]), ...section(10, [1, 2, 0, 0x0b]), ...section(0, custom)]);
+    const wasm = Uint8Array.from([
+        0, 97, 115, 109, 1, 0, 0, 0, ...section(1, [1, 0x60, 0, 0]), ...section(3, [1, 0]),
+        ...section(7, [1, 1, 102, 0, 0]), ...section(10, [1, 2, 0, 0x0b]), ...section(0, custom),
+    ]);
     writeFileSync(join(cwd, 'm.wasm'), wasm);
     const program = `const { readFileSync } = require('node:fs'); WebAssembly.instantiate(readFileSync('m.wasm')).then(({ instance }) => instance.exports.f());`;
-    const { status, stderr } = spawnSync(process.execPath, ['--import', join(PACKAGE, 'dist/node/register.js'), '--eval', program], { cwd, encoding: 'utf8', env: { ...process.env, KPERF_TRACE: 'm.kperf', KPERF_CACHE: '0' } });
+    const { status, stderr } = spawnSync(
+        process.execPath, ['--import', join(PACKAGE, 'dist/node/register.js'), '--eval', program],
+        { cwd, encoding: 'utf8', env: { ...process.env, KPERF_TRACE: 'm.kperf', KPERF_CACHE: '0' } },
+    );
     assert.equal(status, 0, stderr);
-    for (const args of [['report', join(cwd, 'm.kperf')], ['diff', join(cwd, 'm.kperf'), join(cwd, 'm.kperf')], ['report', `missing${name}`]]) {
+    for (const args of [
+        ['report', join(cwd, 'm.kperf')], ['diff', join(cwd, 'm.kperf'), join(cwd, 'm.kperf')],
+        ['report', `missing${name}`],
+    ]) {
         const said = npx(...args);
         assert.match(said.stdout + said.stderr, /owned/);
         // eslint-disable-next-line no-control-regex
@@ -125,6 +150,7 @@ test('it is built from these sources: scripts/js-core reports', (t) => {
     assert.equal(sources, readFileSync('reports/reports.sources', 'utf8'), 'scripts/js-core reports builds it anew');
     const wasm = readFileSync('dist/reports.wasm');
     t.diagnostic(`reports.wasm: ${wasm.length} bytes, ${gzipSync(wasm, { level: 9 }).length} gzipped`);
-    const imports = WebAssembly.Module.imports(new WebAssembly.Module(wasm)).map(({ module, name }) => `${module}.${name}`);
+    const imports =
+        WebAssembly.Module.imports(new WebAssembly.Module(wasm)).map(({ module, name }) => `${module}.${name}`);
     assert.deepEqual(imports.sort(), ['kperf.read', 'kperf.rewind', 'kperf.write']);
 });

@@ -1,4 +1,5 @@
-// The rewriter as a module of the package: it makes what the command line makes, is small, and built from the sources that are here.
+// The rewriter as a module of the package: it makes what the command line makes, is small, and built from the sources
+// that are here.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -26,7 +27,10 @@ const WAYS = [
     [{ probe: 'import', imports: true, id_base: 1000 }, ['--imports', '--id-base', '1000']],
     [{ probe: 'inline', leaf: 'count' }, ['--probe', 'inline', '--leaf', 'count']],
     [{ probe: 'profile' }, ['--record', 'profile']],
-    [{ probe: 'profile-without-spans', min_instructions: 20 }, ['--record', 'profile', '--span-min', 'off', '--min-instructions', '20']],
+    [
+        { probe: 'profile-without-spans', min_instructions: 20 },
+        ['--record', 'profile', '--span-min', 'off', '--min-instructions', '20'],
+    ],
     [{ probe: 'import', exports: true }, ['--exports']],
     [{ probe: 'import', only: ['/a/'], skip: ['m*'] }, ['--only', '/a/', '--skip', 'm*']],
     [{ probe: 'import', only: ['al'], match: 'text' }, ['--only', 'al', '--match', 'text']],
@@ -40,7 +44,8 @@ for (const [name, path] of Object.entries(MODULES)) {
             // Only this one has names.
             if (options.only && name !== 'life') continue;
             kperf('rewrite', path, '-o', to, ...flags);
-            const { wasm: probed, summary } = rewrite(rewriter, wasm, { ...options, module_name: name, description: flags.join(' ') });
+            const { wasm: probed, summary } =
+                rewrite(rewriter, wasm, { ...options, module_name: name, description: flags.join(' ') });
             assert.equal(Buffer.compare(probed, readFileSync(to)), 0, flags.join(' '));
             assert.equal(summary.probed > 0 && summary.probed <= summary.functions, true);
             assert.equal(summary.inline, options.probe !== 'import');
@@ -61,14 +66,21 @@ test('its size and its speed', (t) => {
     const wasm = readFileSync('dist/rewriter.wasm');
     const packed = gzipSync(wasm, { level: 9 }).length;
     t.diagnostic(`rewriter.wasm: ${wasm.length} bytes, ${packed} gzip, ${brotliCompressSync(wasm).length} brotli`);
-    // (560,000 until it knew components, allocators and debug information that moves, 610,000 until it read which calls are inlined, 640,000 until
-    // it looked for split debug information, and packed large tables piece by piece, 646,000 until it read weights, 652,000 until it knew all of mimalloc.)
+    // (560,000 until it knew components, allocators and debug information that moves, 610,000 until it read which calls
+    // are inlined, 640,000 until
+    // it looked for split debug information, and packed large tables piece by piece, 646,000 until it read weights,
+    // 652,000 until it knew all of mimalloc.)
     assert.equal(packed < 656_000, true, `${packed} bytes gzipped`);
     assert.deepEqual(WebAssembly.Module.imports(rewriter), []);
     for (const [name, path] of Object.entries(MODULES).slice(0, effort(1, 3))) {
         // In a process of its own, as where a program loads its first module.
-        const { bytes, ...millis } = JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', MEASURE, path, join(work, 'timed.wasm'), CLI], { encoding: 'utf8' }));
-        const told = Object.entries(millis).map(([what, millis]) => `${what} ${millis.toFixed(0)} ms, ${(bytes / 1000 / millis).toFixed(1)} MB/s`);
+        const { bytes, ...millis } = JSON.parse(execFileSync(
+            process.execPath, ['--input-type=module', '-e', MEASURE, path, join(work, 'timed.wasm'), CLI],
+            { encoding: 'utf8' },
+        ));
+        const told = Object
+            .entries(millis)
+            .map(([what, millis]) => `${what} ${millis.toFixed(0)} ms, ${(bytes / 1000 / millis).toFixed(1)} MB/s`);
         t.diagnostic(`${name}, ${(bytes / 1e6).toFixed(2)} MB: ${told.join('; ')}`);
         assert.equal(told.length, 4);
     }
@@ -92,7 +104,8 @@ const MEASURE = `
         'WebAssembly.compile': await timed(() => WebAssembly.compile(wasm)),
         'rewritten first': await timed(first),
         'rewritten again': await timed(first),
-        'by the command': await timed(() => execFileSync(command, ['rewrite', path, '-o', to, '--probe', 'inline'], { stdio: 'ignore' })),
+        'by the command': await timed(() => execFileSync(command, ['rewrite', path, '-o', to, '--probe', 'inline'],
+            { stdio: 'ignore' })),
     }));`;
 
 test('it is built from these sources: scripts/js-core rewriter', () => {

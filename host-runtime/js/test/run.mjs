@@ -1,5 +1,7 @@
-// Runs the tests. The short form runs each file once: in the current node the files that depend on the engine's modules,
-// threads and loaders, in this node all others with both browsers. It leaves out what rarely breaks: the files in RARELY,
+// Runs the tests. The short form runs each file once: in the current node the files that depend on the engine's
+// modules,
+// threads and loaders, in this node all others with both browsers. It leaves out what rarely breaks: the files in
+// RARELY,
 // cases that are like others (support/effort.mjs), and engines between the oldest and the newest. KPERF_TESTS=all runs
 // everything: all files in this node, and all but browsers in node 24 and the current node.
 // `npm test -- WORD` runs the files with WORD in their names in all nodes.
@@ -38,7 +40,8 @@ const short = files.filter((file) => !RARELY.includes(file));
 const beyondBrowsers = files.filter((file) => !isBrowser(file));
 // npm puts a node that is one of our packages before the machine's.
 const [oldest, middle, current] = [
-    process.env.npm_node_execpath ?? process.execPath, 'node_modules/node-24/bin/node', 'node_modules/node-current/bin/node',
+    process.env.npm_node_execpath
+        ?? process.execPath, 'node_modules/node-24/bin/node', 'node_modules/node-current/bin/node',
 ];
 const passes = isLong
     ? [[oldest, files], [middle, beyondBrowsers], [current, beyondBrowsers]]

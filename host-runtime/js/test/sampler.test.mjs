@@ -29,7 +29,10 @@ function numbersOf(body) {
 function sampled() {
     const memory = new WebAssembly.Memory({ initial: 17, maximum: 17, shared: true });
     const control = new SharedArrayBuffer(CONTROL_BYTES);
-    const instance = { number: 0, memory, idBase: 0, functions: 1, begun: 0, control, switched: switchBuffer(1, 0, true), parent: parentCell() };
+    const instance = {
+        number: 0, memory, idBase: 0, functions: 1, begun: 0, control, switched: switchBuffer(1, 0, true),
+        parent: parentCell(),
+    };
     const windows = [];
     const take = { window: (_, body) => windows.push(numbersOf(body)), span() {}, parent() {}, ended() {} };
     const profiled = new Profiled(instance, parseSampling({}), take);
@@ -61,12 +64,17 @@ test('a call that is found after a rest has half of the time since the last look
     profiled.close(0, 203 * MS);
     const [{ start, length, samples, torn, idle }] = windows;
     // It ended within the 2 ms since the look before that found it, so it has all of these.
-    assert.deepEqual({ start, length, samples, torn, idle }, { start: 0, length: 203 * MS, samples: 1004, torn: 0, idle: 200.1 * MS });
+    assert.deepEqual(
+        { start, length, samples, torn, idle },
+        { start: 0, length: 203 * MS, samples: 1004, torn: 0, idle: 200.1 * MS },
+    );
 });
 
 test('turns after a rest get their time on average, however long they are', { skip }, () => {
     // Turns at any moments between looks that are a millisecond apart.
-    for (const [turn, least, most] of [[0.1, 0.7, 1.3], [0.4, 0.85, 1.15], [1, 0.9, 1.25], [1.5, 0.9, 1.1], [5, 0.97, 1.05]]) {
+    for (const [turn, least, most] of [
+        [0.1, 0.7, 1.3], [0.4, 0.85, 1.15], [1, 0.9, 1.25], [1.5, 0.9, 1.1], [5, 0.97, 1.05],
+    ]) {
         const { profiled, windows, sampleAt, setOpen } = sampled();
         const turns = 1000;
         let [time, begins, random] = [0, 150, 1];
@@ -106,5 +114,8 @@ test('the period where there is one processor', () => {
         return [periodNanos / MS, spanMinNanos / MS];
     };
     assert.deepEqual([of({}, 2), of({}, 1)], [[0.1, 1], [1, 10]]);
-    assert.deepEqual([of({ spanMin: '5ms' }, 1), of({ spanMin: '200us' }, 1), of({ period: '200us' }, 1)], [[0.5, 5], [0.1, 0.2], [0.2, 2]]);
+    assert.deepEqual(
+        [of({ spanMin: '5ms' }, 1), of({ spanMin: '200us' }, 1), of({ period: '200us' }, 1)],
+        [[0.5, 5], [0.1, 0.2], [0.2, 2]],
+    );
 });

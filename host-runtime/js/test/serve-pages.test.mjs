@@ -58,7 +58,10 @@ test('the place is found in a long page, whatever it has', () => {
 });
 
 test('the tag has the nonce, and a namespace in XHTML', () => {
-    assert.match(tag(undefined, false, 'data-clock="auto"'), /^<script src="\/.kperf\/kperf.js" data-post=.* data-clock="auto"><\/script>$/);
+    assert.match(
+        tag(undefined, false, 'data-clock="auto"'),
+        /^<script src="\/.kperf\/kperf.js" data-post=.* data-clock="auto"><\/script>$/,
+    );
     assert.match(tag('a+B', true, ''), /^<script xmlns="http:\/\/www.w3.org\/1999\/xhtml" src=[^>]* nonce="a\+B" /);
 });
 
@@ -86,7 +89,9 @@ test('a page that wants a nonce gets its own', () => {
     assert.equal(nonceOf("script-src 'nonce-\"><script>'"), undefined);
     const headers = { 'content-security-policy': "script-src 'nonce-a'" };
     assert.equal(makeRoom(headers, 'h/'), 'a');
-    assert.deepEqual(headers, { 'content-security-policy': "script-src 'nonce-a' h/ blob:; worker-src 'nonce-a' h/ blob:" });
+    assert.deepEqual(
+        headers, { 'content-security-policy': "script-src 'nonce-a' h/ blob:; worker-src 'nonce-a' h/ blob:" },
+    );
     assert.equal(makeRoom({}, 'h/'), undefined);
 });
 

@@ -20,12 +20,17 @@ for (const [name, text] of Object.entries({
     '../secret': 'x', 'a b/index.html': PAGE, '.env': 'PASSWORD=1', 'a b/.git/config': 'x', '.well-known/x': 'well', 'app.js': '0123456789', 'app.js.gz': 'packed',
     'lib.js': 'lib', 'a?b#c%.txt': 'odd', 'm.wasm': '\0asm',
 })) writeFileSync(join(app, name), text);
-for (const [to, link] of [['../secret', 'link'], ['../secret', 'lib.js.gz'], ['.env', 'linkenv'], ['app.js', 'ours']]) symlinkSync(to, join(app, link));
+for (const [to, link] of [['../secret', 'link'], ['../secret', 'lib.js.gz'], ['.env', 'linkenv'], ['app.js', 'ours']]) {
+    symlinkSync(to, join(app, link));
+}
 
 mkdirSync(join(app, 'app.js.br'));
 spawnSync('mkfifo', [join(app, 'pipe')]);
 
-const recorded = spawnSync(process.execPath, ['--no-warnings', join(PACKAGE, 'dist/node/cli.js'), 'run', join(ROOT, 'examples/game-of-life/rust/life.wasm'), '-q', '--trace', join(work, 'life.kperf'), '--', '3'], { encoding: 'utf8' });
+const recorded = spawnSync(process.execPath, [
+    '--no-warnings', join(PACKAGE, 'dist/node/cli.js'), 'run', join(ROOT, 'examples/game-of-life/rust/life.wasm'), '-q',
+    '--trace', join(work, 'life.kperf'), '--', '3',
+], { encoding: 'utf8' });
 assert.equal(recorded.status, 0, recorded.stderr);
 
 /** An answer, of paths as they are: `fetch` would tidy them. */
@@ -34,7 +39,9 @@ const get = (server, path, headers = {}, method = 'GET', body) => new Promise((r
     const asked = request({ hostname, port, path, headers, method, agent: false }, (response) => {
         const pieces = [];
         response.on('data', (piece) => pieces.push(piece)).on('error', reject);
-        response.on('end', () => resolve({ status: response.statusCode, headers: response.headers, text: Buffer.concat(pieces).toString() }));
+        response.on('end', () => resolve(
+            { status: response.statusCode, headers: response.headers, text: Buffer.concat(pieces).toString() },
+        ));
     });
     asked.on('error', reject).end(body);
 });
@@ -43,11 +50,20 @@ const asPage = { 'sec-fetch-dest': 'document' };
 test('a folder is served as file servers do it, and nothing that is not for others', async () => {
     const server = await start(app);
     const script = await get(server, '/app.js');
-    assert.deepEqual([script.status, script.text, script.headers['content-type'], script.headers['cache-control']], [200, '0123456789', 'text/javascript', 'no-cache']);
+    assert.deepEqual(
+        [script.status, script.text, script.headers['content-type'], script.headers['cache-control']],
+        [200, '0123456789', 'text/javascript', 'no-cache'],
+    );
     assert.equal(script.headers['cross-origin-opener-policy'], 'same-origin');
     assert.equal((await get(server, '/m.wasm')).headers['content-type'], 'application/wasm');
-    for (const [path, text] of [['/ours', '0123456789'], ['/.well-known/x', 'well'], ['/a%3Fb%23c%25.txt', 'odd'], ['/a%20b/', PAGE]]) assert.equal((await get(server, path)).text, text, path);
-    for (const path of ['/../secret', '/%2e%2e/secret', '/a%20b/..%2f..%2fsecret', '/a%20b/..%5c..%5csecret', '/link', '/linkenv', '/%ff', '/%00', '/missing', '/.env', '/%2eenv', '/a%20b/.git/config', '/empty/', '/app.js/x', '/app.js/', '/app.js%2f', '/pipe', `/${'x'.repeat(5000)}`]) {
+    for (const [path, text] of [
+        ['/ours', '0123456789'], ['/.well-known/x', 'well'], ['/a%3Fb%23c%25.txt', 'odd'], ['/a%20b/', PAGE],
+    ]) assert.equal((await get(server, path)).text, text, path);
+    for (const path of [
+        '/../secret', '/%2e%2e/secret', '/a%20b/..%2f..%2fsecret', '/a%20b/..%5c..%5csecret', '/link', '/linkenv',
+        '/%ff', '/%00', '/missing', '/.env', '/%2eenv', '/a%20b/.git/config', '/empty/', '/app.js/x', '/app.js/',
+        '/app.js%2f', '/pipe', `/${'x'.repeat(5000)}`,
+    ]) {
         assert.equal((await get(server, path)).status, 404, path);
     }
     assert.equal((await get(server, '/app.js', {}, 'POST')).status, 405);
@@ -59,7 +75,10 @@ test('a folder is served as file servers do it, and nothing that is not for othe
     assert.equal((await get(server, '/app.js', { range: 'bytes=20-' })).status, 416);
     assert.equal((await get(server, '/app.js', { 'if-none-match': script.headers.etag })).status, 304);
     const packed = await get(server, '/app.js', { 'accept-encoding': 'br;q=0, gzip' });
-    assert.deepEqual([packed.text, packed.headers['content-encoding'], packed.headers['content-type']], ['packed', 'gzip', script.headers['content-type']]);
+    assert.deepEqual(
+        [packed.text, packed.headers['content-encoding'], packed.headers['content-type']],
+        ['packed', 'gzip', script.headers['content-type']],
+    );
     // Its packed form lies outside.
     assert.equal((await get(server, '/lib.js', { 'accept-encoding': 'gzip' })).text, 'lib');
     const moved = await get(server, '/a%20b?q=1');
@@ -71,14 +90,26 @@ test('a folder is served as file servers do it, and nothing that is not for othe
 
 test('only what is to be shown gets the recorder', async () => {
     const server = await start(app, '--clock', 'ticker:2us');
-    const { text, headers } = await get(server, '/a%20b/', { ...asPage, 'accept-encoding': 'gzip', 'if-none-match': '*', range: 'bytes=1-2' });
-    assert.match(text, /^<!doctype html><html><head><script src="\/.kperf\/kperf.js" data-post="\/.kperf\/trace" data-probe="auto" data-server="\/.kperf\/probe" data-clock="ticker:2us"><\/script><title>x/);
-    assert.deepEqual([headers['cache-control'], headers.etag, headers['content-length']], ['no-store', undefined, undefined]);
+    const { text, headers } = await get(
+        server, '/a%20b/', { ...asPage, 'accept-encoding': 'gzip', 'if-none-match': '*', range: 'bytes=1-2' },
+    );
+    assert.match(
+        text,
+        /^<!doctype html><html><head><script src="\/.kperf\/kperf.js" data-post="\/.kperf\/trace" data-probe="auto" data-server="\/.kperf\/probe" data-clock="ticker:2us"><\/script><title>x/,
+    );
+    assert.deepEqual(
+        [headers['cache-control'], headers.etag, headers['content-length']], ['no-store', undefined, undefined],
+    );
     assert.equal((await get(server, '/a%20b/', { 'sec-fetch-dest': 'empty', accept: 'text/html' })).text, PAGE);
     assert.match((await get(server, '/.kperf/kperf.js')).text, /kperf/);
-    for (const to of ['//evil.example/x', 'x', '/.kperf/kperf.js', '']) assert.equal((await get(server, `/.kperf/worker.js?to=${encodeURIComponent(to)}`)).status, 400, to);
+    for (const to of ['//evil.example/x', 'x', '/.kperf/kperf.js', '']) {
+        assert.equal((await get(server, `/.kperf/worker.js?to=${encodeURIComponent(to)}`)).status, 400, to);
+    }
     assert.equal((await get(server, '/.kperf/worker.js?to=/missing.js')).status, 404);
-    assert.equal((await get(server, '/.kperf/worker.js?module&to=/app.js')).text, 'import "/.kperf/kperf.js";\nimport "/app.js";\n');
+    assert.equal(
+        (await get(server, '/.kperf/worker.js?module&to=/app.js')).text,
+        'import "/.kperf/kperf.js";\nimport "/app.js";\n',
+    );
     const classic = await get(server, '/.kperf/worker.js?to=/app.js%3Fa=%22b');
     assert.equal(classic.text, 'importScripts("/.kperf/kperf.js");\nimportScripts("/app.js?a=\\"b");\n');
     await server.end();
@@ -87,12 +118,20 @@ test('only what is to be shown gets the recorder', async () => {
 test('pages of another server come through whatever their size and speed, and its failures are reported', async () => {
     const rest = 'y'.repeat(3 << 20);
     const behind = createServer((asked, response) => {
-        if (asked.url === '/cut') return void response.writeHead(200, { 'content-type': 'text/html', 'content-length': 1000 }).write('<html>', () => response.destroy());
-        if (asked.url === '/cut-later') return void response.writeHead(200, { 'content-type': 'text/html' }).write(`<html><head>${rest}`, () => response.destroy());
-        if (asked.url === '/moved') return void response.writeHead(302, { location: `http://${asked.headers.host}/there` }).end();
+        if (asked.url === '/cut') return void response
+            .writeHead(200, { 'content-type': 'text/html', 'content-length': 1000 })
+            .write('<html>', () => response.destroy());
+        if (asked.url === '/cut-later') return void response
+            .writeHead(200, { 'content-type': 'text/html' })
+            .write(`<html><head>${rest}`, () => response.destroy());
+        if (asked.url === '/moved') {
+            return void response.writeHead(302, { location: `http://${asked.headers.host}/there` }).end();
+        }
         if (asked.url === '/told') return void response.end(JSON.stringify(asked.headers));
         if (asked.url.startsWith('/worker')) {
-            return void response.writeHead(200, { 'content-security-policy': "default-src 'none'", 'set-cookie': 'a=b' }).end();
+            return void response
+                .writeHead(200, { 'content-security-policy': "default-src 'none'", 'set-cookie': 'a=b' })
+                .end();
         }
         response.writeHead(200, { 'content-type': 'text/html' });
         // The tag's place is known when the last byte of the head is there.
@@ -115,8 +154,13 @@ test('pages of another server come through whatever their size and speed, and it
     assert.deepEqual([headers['content-security-policy'], headers['set-cookie']], [
         `default-src 'none'; script-src ${room} blob:; worker-src ${room} blob:; connect-src ${room}`, undefined,
     ]);
-    const told = JSON.parse((await get(server, '/told', { origin: own, referer: `${own}/a?b=${own}`, 'keep-alive': '5', te: 'x' })).text);
-    assert.deepEqual([told.host, told.origin, told.referer, told['keep-alive'], told.te], [new URL(address).host, address, `${address}/a?b=${own}`, undefined, undefined]);
+    const told = JSON.parse(
+        (await get(server, '/told', { origin: own, referer: `${own}/a?b=${own}`, 'keep-alive': '5', te: 'x' })).text,
+    );
+    assert.deepEqual(
+        [told.host, told.origin, told.referer, told['keep-alive'], told.te],
+        [new URL(address).host, address, `${address}/a?b=${own}`, undefined, undefined],
+    );
     const foreign = JSON.parse((await get(server, '/told', { origin: `${own}.evil.example` })).text);
     assert.equal(foreign.origin, `${own}.evil.example`);
     behind.closeAllConnections();
@@ -153,22 +197,37 @@ test('whatever the other server says and the browser asks, it goes on', async ()
             const text = bytes.toString('latin1');
             asked.push(text);
             const answer = ANSWERS[/^\S+ \/(\w*)/.exec(text)?.[1]];
-            if (answer) socket.end(answer.slice(0, text.startsWith('HEAD') ? answer.indexOf('\r\n\r\n') + 4 : undefined).replace('HOST', `127.0.0.1:${behind.address().port}`), 'latin1');
+            if (answer) socket.end(answer
+                .slice(0, text.startsWith('HEAD') ? answer.indexOf('\r\n\r\n') + 4 : undefined)
+                .replace('HOST', `127.0.0.1:${behind.address().port}`), 'latin1');
         });
     });
     await new Promise((resolve) => behind.listen(0, '127.0.0.1', resolve));
     const server = await start('--proxy', `http://127.0.0.1:${behind.address().port}`);
-    for (const method of ['GET', 'HEAD']) assert.deepEqual([method, (await get(server, '/trailer', {}, method)).status, (await get(server, '/trailer', {}, method)).text], [method, 200, method === 'GET' ? 'ok' : '']);
+    for (const method of ['GET', 'HEAD']) assert.deepEqual(
+        [method, (await get(server, '/trailer', {}, method)).status, (await get(server, '/trailer', {}, method)).text],
+        [method, 200, method === 'GET' ? 'ok' : ''],
+    );
     for (const path of ['/status', '/phrase']) assert.equal((await get(server, path)).status, 502, path);
     // A body that a method mustn't have is told its end, so it is no second request.
-    await raw(server, 'DELETE /a HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n23\r\nGET /SMUGGLED HTTP/1.1\r\nhost: x\r\n\r\n\r\n0\r\n\r\n');
+    await raw(
+        server,
+        'DELETE /a HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n23\r\nGET /SMUGGLED HTTP/1.1\r\nhost: x\r\n\r\n\r\n0\r\n\r\n',
+    );
     assert.match(asked.join(''), /DELETE \/a HTTP[^]*transfer-encoding: chunked/i);
     // One that wants another protocol gets the whole answer if the site doesn't.
     const upgrade = 'HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n';
-    assert.match(await raw(server, `GET /refused ${upgrade}`), /^HTTP\/1.1 401 No[^]*www-authenticate: Basic[^]*set-cookie: a=b[^]*\r\n\r\nno$/i);
+    assert.match(
+        await raw(server, `GET /refused ${upgrade}`),
+        /^HTTP\/1.1 401 No[^]*www-authenticate: Basic[^]*set-cookie: a=b[^]*\r\n\r\nno$/i,
+    );
     assert.match(await raw(server, `GET /.kperf/kperf.js ${upgrade}`), /^HTTP\/1.1 200 OK/);
-    assert.equal((await get(server, '/elsewhere')).headers.location, `http://127.0.0.1:${behind.address().port}//evil.example/`);
-    assert.match(await raw(server, 'GET http://localhost/.kperf/kperf.js HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'), /^HTTP\/1.1 200 OK/);
+    assert.equal(
+        (await get(server, '/elsewhere')).headers.location, `http://127.0.0.1:${behind.address().port}//evil.example/`,
+    );
+    assert.match(await raw(
+        server, 'GET http://localhost/.kperf/kperf.js HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n',
+    ), /^HTTP\/1.1 200 OK/);
     // A browser that goes away is told on.
     const before = closed;
     await raw(server, 'GET /never HTTP/1.1\r\nhost: localhost\r\n\r\n');
@@ -183,14 +242,20 @@ test('too large requests, and posts that are not traces, are reported', async ()
     const server = await start(app, '--otlp=http://127.0.0.1:9');
     const { hostname, port } = new URL(server.url);
     const status = await new Promise((resolve, reject) => {
-        const asked = request({ hostname, port, path: '/.kperf/probe?id_base=0', method: 'POST', headers: { 'kperf-probe': '1' } }, (response) => resolve(response.statusCode));
+        const asked = request(
+            { hostname, port, path: '/.kperf/probe?id_base=0', method: 'POST', headers: { 'kperf-probe': '1' } },
+            (response) => resolve(response.statusCode),
+        );
         asked.on('error', reject);
         const piece = Buffer.alloc(1 << 20);
         for (let n = 0; n < 260; n++) asked.write(piece);
         asked.end();
     });
     assert.equal(status, 413);
-    const post = await get(server, '/.kperf/trace', { 'kperf-trace': 'b'.repeat(32), 'kperf-part': '0', 'kperf-last': '1' }, 'POST', 'this is no trace');
+    const post = await get(
+        server, '/.kperf/trace', { 'kperf-trace': 'b'.repeat(32), 'kperf-part': '0', 'kperf-last': '1' }, 'POST',
+        'this is no trace',
+    );
     assert.equal(post.status, 200);
     assert.equal((await get(server, '/app.js')).status, 200);
     const { status: ended, stderr } = await server.end();
@@ -200,7 +265,10 @@ test('too large requests, and posts that are not traces, are reported', async ()
 });
 
 test('it goes on when nobody reads what it prints', async () => {
-    const args = ['--no-warnings', join(PACKAGE, 'dist/node/cli.js'), 'serve', app, '--listen', '127.0.0.1:0', '--traces', join(work, 'unread')];
+    const args = [
+        '--no-warnings', join(PACKAGE, 'dist/node/cli.js'), 'serve', app, '--listen', '127.0.0.1:0', '--traces',
+        join(work, 'unread'),
+    ];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     after(() => child.kill('SIGKILL'));
     const text = await new Promise((resolve) => child.stderr.once('data', (data) => resolve(String(data))));
@@ -208,7 +276,9 @@ test('it goes on when nobody reads what it prints', async () => {
     child.stdout.destroy();
     child.stderr.destroy();
     const bytes = readFileSync(join(work, 'life.kperf'));
-    for (const id of ['c', 'd']) assert.equal((await get(server, '/.kperf/trace', { 'kperf-trace': id.repeat(32), 'kperf-part': '0', 'kperf-last': '1' }, 'POST', bytes)).status, 200);
+    for (const id of ['c', 'd']) assert.equal((await get(
+        server, '/.kperf/trace', { 'kperf-trace': id.repeat(32), 'kperf-part': '0', 'kperf-last': '1' }, 'POST', bytes,
+    )).status, 200);
     assert.equal((await get(server, '/app.js')).status, 200);
     const ended = new Promise((resolve) => child.on('exit', resolve));
     child.kill('SIGTERM');
@@ -218,7 +288,9 @@ test('it goes on when nobody reads what it prints', async () => {
 test('parts of traces make a file, in any order, and nothing else does', async () => {
     const bytes = readFileSync(join(work, 'life.kperf'));
     const server = await start(app);
-    const post = async (id, part, body, more = {}) => (await get(server, '/.kperf/trace', { 'kperf-trace': id, 'kperf-part': String(part), ...more }, 'POST', body)).status;
+    const post = async (id, part, body, more = {}) => (await get(
+        server, '/.kperf/trace', { 'kperf-trace': id, 'kperf-part': String(part), ...more }, 'POST', body,
+    )).status;
     const [first, second, third] = [bytes.subarray(0, 100), bytes.subarray(100, 5000), bytes.subarray(5000)];
     const id = '0123456789abcdef0123456789abcdef';
     assert.equal(await post(id, 2, gzipSync(third), { 'content-encoding': 'gzip', 'kperf-last': '1' }), 200);
@@ -230,14 +302,19 @@ test('parts of traces make a file, in any order, and nothing else does', async (
     assert.equal(await post(id, -1, first), 400);
     assert.equal(await post('short', 0, first), 400);
     assert.equal(await post(id.replaceAll('0', 'f'), 0, Buffer.from('no gzip'), { 'content-encoding': 'gzip' }), 400);
-    assert.equal(await post(id.replaceAll('0', 'f'), 0, gzipSync(Buffer.alloc((256 << 20) + 1)), { 'content-encoding': 'gzip' }), 413);
+    assert.equal(
+        await post(id.replaceAll('0', 'f'), 0, gzipSync(Buffer.alloc((256 << 20) + 1)), { 'content-encoding': 'gzip' }),
+        413,
+    );
     for (let part = 1; part <= 64; part++) assert.equal(await post(id.replaceAll('0', 'e'), part, third), 200);
     assert.equal(await post(id.replaceAll('0', 'e'), 65, third), 507);
     const { stderr, stdout, status } = await server.end();
     assert.equal(status, 0, stderr);
     assert.match(stdout, /life::is_valid_position/);
     assert.match(stderr, /app-2\.kperf: its first part is missing/);
-    const traces = readdirSync(work).find((name) => name.startsWith('traces-') && readdirSync(join(work, name)).includes('app-2.kperf'));
+    const traces = readdirSync(work).find(
+        (name) => name.startsWith('traces-') && readdirSync(join(work, name)).includes('app-2.kperf'),
+    );
     assert.deepEqual(readFileSync(join(work, traces, 'app-1.kperf')), bytes);
 });
 
@@ -245,7 +322,9 @@ test('a trace that lacks a part is reported when its last part has come', async 
     const bytes = readFileSync(join(work, 'life.kperf'));
     const server = await start(app);
     const post = (part, from, to, more = {}) => get(
-        server, '/.kperf/trace', { 'kperf-trace': 'd'.repeat(32), 'kperf-part': String(part), ...more }, 'POST', bytes.subarray(from, to),
+        server, '/.kperf/trace', {
+            'kperf-trace': 'd'.repeat(32), 'kperf-part': String(part), ...more,
+        }, 'POST', bytes.subarray(from, to),
     );
     await post(0, 0, 5000);
     await post(2, 6000, undefined, { 'kperf-last': '1', 'kperf-unsent': '1000' });
@@ -257,8 +336,12 @@ test('a trace that lacks a part is reported when its last part has come', async 
 
 test('an allocator with a name of its own is in one of several modules', async () => {
     const { parseWat } = await wabt();
-    const server = await start(app, '--allocations', '--allocator', 'malloc=take,free=give', '--allocator', 'calloc=zero');
-    for (const text of ['(func $other)', '(memory 1) (func $take (param i32) (result i32) local.get 0)', '(func $more)']) {
+    const server = await start(
+        app, '--allocations', '--allocator', 'malloc=take,free=give', '--allocator', 'calloc=zero',
+    );
+    for (const text of [
+        '(func $other)', '(memory 1) (func $take (param i32) (result i32) local.get 0)', '(func $more)',
+    ]) {
         const wasm = Buffer.from(parseWat('m.wat', `(module ${text})`).toBinary({ write_debug_names: true }).buffer);
         const { status } = await get(server, '/.kperf/probe?name=m&id_base=0', { 'kperf-probe': '1' }, 'POST', wasm);
         assert.equal(status, 200);
@@ -294,14 +377,19 @@ test('errors of the command line say what to use', () => {
         [['--otlp', 'http://localhost:1', app], 'after `=`'],
         [[app, '--traces', join(app, 'app.js'), '--listen', '8.8.8.8:1'], 'failed to listen at 8.8.8.8:1'],
     ]) {
-        const { status, stderr } = spawnSync(process.execPath, ['--no-warnings', join(PACKAGE, 'dist/node/cli.js'), 'serve', ...args], { encoding: 'utf8', timeout: 20_000 });
+        const { status, stderr } = spawnSync(
+            process.execPath, ['--no-warnings', join(PACKAGE, 'dist/node/cli.js'), 'serve', ...args],
+            { encoding: 'utf8', timeout: 20_000 },
+        );
         assert.ok(stderr.includes(why) && [1, 2].includes(status), `${args}: ${status} ${stderr}`);
     }
 });
 
 test('a trace without room is refused, so that the page posts it again', async () => {
     const server = await starter(join(work, 'secret'), app);
-    const { status, text } = await get(server, '/.kperf/trace', { 'kperf-trace': 'a'.repeat(32), 'kperf-part': '0' }, 'POST', 'x');
+    const { status, text } = await get(
+        server, '/.kperf/trace', { 'kperf-trace': 'a'.repeat(32), 'kperf-part': '0' }, 'POST', 'x',
+    );
     assert.equal(status, 507);
     assert.match(text, /failed to create a trace in .*traces/);
     const { status: ended, stderr } = await server.end();

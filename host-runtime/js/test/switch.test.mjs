@@ -11,22 +11,31 @@ import { MemorySink } from './support/memory-sink.mjs';
 import { slowly } from './support/slowly.mjs';
 
 const work = folder();
-const options = { import: ['--probe', 'import'], ...(hasMultiMemory && { inline: ['--probe', 'inline'], profile: ['--record', 'profile'] }) };
-const rewritten = (name, path) => Object.fromEntries(Object.entries(options).map(([way, options]) => [way, new WebAssembly.Module(probed(path, join(work, `${name}.${way}.wasm`), ...options))]));
+const options = {
+    import: ['--probe', 'import'],
+    ...(hasMultiMemory && { inline: ['--probe', 'inline'], profile: ['--record', 'profile'] }),
+};
+const rewritten = (name, path) => Object.fromEntries(Object.entries(options).map(
+    ([way, options]) => [way, new WebAssembly.Module(probed(path, join(work, `${name}.${way}.wasm`), ...options))],
+));
 const calls = rewritten('calls', 'test/programs/calls.wat');
 const { profile: slow } = rewritten('slow', 'test/programs/slow.wat');
 const traces = Object.keys(options).filter((way) => way !== 'profile');
 
 const report = (trace) => JSON.parse(run('report', trace, '--format', 'json', '--limit', '0'));
-const counts = (trace) => Object.fromEntries(report(trace).functions.filter(({ calls }) => calls > 0).map(({ name, calls }) => [name, calls]));
-const lines = (trace, ...options) => replay(trace, ...options).split('\n').slice(1, -1).map((line) => line.replace(/^.*\| /, '').trimEnd());
+const counts = (trace) => Object.fromEntries(
+    report(trace).functions.filter(({ calls }) => calls > 0).map(({ name, calls }) => [name, calls]),
+);
+const lines = (trace, ...options) =>
+    replay(trace, ...options).split('\n').slice(1, -1).map((line) => line.replace(/^.*\| /, '').trimEnd());
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** A guest under the test clock whose host function is `call`. */
 function guest(way, call = () => {}) {
     const sink = new MemorySink();
     const kperf = createRecorder({ sink, clock: 'test' });
-    const instantiate = () => kperf.attach(new WebAssembly.Instance(calls[way], kperf.imports({ host: { call } }, calls[way]))).exports;
+    const instantiate = () =>
+        kperf.attach(new WebAssembly.Instance(calls[way], kperf.imports({ host: { call } }, calls[way]))).exports;
     return { kperf, instantiate, trace: () => sink.save(join(work, 'trace.kperf')) };
 }
 
@@ -53,7 +62,9 @@ for (const way of traces) {
         kperf.setRecording(false);
         leaf();
         assert.equal(kperf.finishSync().events, 10);
-        assert.deepEqual(lines(trace()), ['leaf();', 'outer() {', '  inner();', '  leaf();', '} /* outer */', 'leaf();']);
+        assert.deepEqual(
+            lines(trace()), ['leaf();', 'outer() {', '  inner();', '  leaf();', '} /* outer */', 'leaf();'],
+        );
         assert.deepEqual(report(trace()).warnings, []);
     });
 
@@ -115,7 +126,9 @@ for (const way of traces) {
         await Promise.all([early, late]);
         leaf();
         kperf.finishSync();
-        assert.deepEqual(lines(trace()), ['leaf();', 'early();', 'early (await); /* unfinished */', 'leaf();', 'leaf();']);
+        assert.deepEqual(
+            lines(trace()), ['leaf();', 'early();', 'early (await); /* unfinished */', 'leaf();', 'leaf();'],
+        );
     });
 
     for (const clock of ['ticker', 'precise']) {
@@ -222,7 +235,10 @@ test('under `register` each thread has its switch', () => {
     `);
     for (const way of Object.keys(options)) {
         const trace = join(work, `threads.${way}.kperf`);
-        const { status, stderr } = spawnSync(process.execPath, ['--no-warnings', '--import', register, app, join(work, `calls.${way}.wasm`)], { encoding: 'utf8', env: { ...process.env, KPERF_TRACE: trace } });
+        const { status, stderr } = spawnSync(
+            process.execPath, ['--no-warnings', '--import', register, app, join(work, `calls.${way}.wasm`)],
+            { encoding: 'utf8', env: { ...process.env, KPERF_TRACE: trace } },
+        );
         assert.equal(status, 0, stderr);
         assert.deepEqual(counts(trace), { descend: 10 + 10 + 2 * 20 }, way);
     }
@@ -230,7 +246,9 @@ test('under `register` each thread has its switch', () => {
 
 // The next event is a leave, and the clock needn't be looked at for it.
 test('a block that is handed over in the middle of a call', { skip: !hasMultiMemory }, () => {
-    const counted = new WebAssembly.Module(probed('test/programs/calls.wat', join(work, 'counted.wasm'), '--probe', 'inline', '--clock', 'instructions'));
+    const counted = new WebAssembly.Module(
+        probed('test/programs/calls.wat', join(work, 'counted.wasm'), '--probe', 'inline', '--clock', 'instructions'),
+    );
     const sink = new MemorySink();
     const kperf = createRecorder({ sink, clock: 'instructions' });
     const call = () => kperf.flush();

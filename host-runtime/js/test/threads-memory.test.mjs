@@ -28,7 +28,10 @@ const PROGRAM = `(module
     (func $two (export "two") (param $other i32) (result i32)
         (call $free (local.get $other))
         (call $malloc (i32.const 10))))`;
-writeFileSync(join(work, 'blocks.wasm'), parseWat('blocks.wat', PROGRAM, { threads: true }).toBinary({ write_debug_names: true }).buffer);
+writeFileSync(
+    join(work, 'blocks.wasm'),
+    parseWat('blocks.wat', PROGRAM, { threads: true }).toBinary({ write_debug_names: true }).buffer,
+);
 // Another module has a memory of its own, with a block at the same address.
 const OWN = `(module (memory 1)
     (func $malloc (export "malloc") (param i32) (result i32) (i32.const 256))
@@ -39,7 +42,8 @@ writeFileSync(join(work, 'app.mjs'), `
     import { readFileSync } from 'node:fs';
     import { Worker, isMainThread, workerData } from 'node:worker_threads';
     const memory = workerData ?? new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
-    const { exports: blocks } = new WebAssembly.Instance(new WebAssembly.Module(readFileSync('blocks.wasm')), { env: { memory } });
+    const { exports: blocks } = new WebAssembly.Instance(new WebAssembly.Module(readFileSync('blocks.wasm')),
+        { env: { memory } });
     const { exports: own } = new WebAssembly.Instance(new WebAssembly.Module(readFileSync('own.wasm')));
     const turn = new Int32Array(memory.buffer, 65528, 2);
     if (isMainThread) new Worker(new URL(import.meta.url), { workerData: memory });
@@ -55,7 +59,9 @@ writeFileSync(join(work, 'app.mjs'), `
 function record(env) {
     const trace = join(work, `${Object.values(env).join('-')}.kperf`);
     const { status, stderr } = spawnSync(process.execPath, ['--no-warnings', '--import', REGISTER, 'app.mjs'], {
-        cwd: work, encoding: 'utf8', env: { ...process.env, KPERF_CACHE: join(work, 'cache'), KPERF_TRACE: trace, KPERF_ALLOCATIONS: 'all', ...env },
+        cwd: work, encoding: 'utf8', env: {
+            ...process.env, KPERF_CACHE: join(work, 'cache'), KPERF_TRACE: trace, KPERF_ALLOCATIONS: 'all', ...env,
+        },
     });
     assert.equal(status === 0 && existsSync(trace), true, stderr);
     return trace;
@@ -65,11 +71,17 @@ for (const clock of ['precise', 'ticker']) {
     for (const probe of hasMultiMemory ? ['import', 'inline'] : ['import']) {
         test(`each frees what the other was given: ${clock}, ${probe}`, () => {
             const trace = record({ KPERF_CLOCK: clock, KPERF_PROBE: probe });
-            const { status, stdout, stderr } = spawnSync(CLI, ['report', trace, '--by', 'allocations', '--sort', 'name', '--format', 'json'], { encoding: 'utf8' });
+            const { status, stdout, stderr } = spawnSync(
+                CLI, ['report', trace, '--by', 'allocations', '--sort', 'name', '--format', 'json'],
+                { encoding: 'utf8' },
+            );
             assert.equal(status === 0 && !/\d+ (blocks|records)/.test(stderr), true, stderr);
-            const rows = JSON.parse(stdout).map((row) => [row.name, row.allocated_bytes, row.allocations, row.freed_bytes, row.peak_bytes, row.live_bytes]);
+            const rows = JSON.parse(stdout).map((row) =>
+                [row.name, row.allocated_bytes, row.allocations, row.freed_bytes, row.peak_bytes, row.live_bytes]);
             const expected = [['one', 100, 100, 0], ['own', 7, 7, 0], ['two', 10, 0, 10]];
-            assert.deepEqual(rows, expected.map(([name, size, peak, live]) => [name, ROUNDS * size, ROUNDS, ROUNDS * size - live, peak, live]));
+            assert.deepEqual(rows, expected.map(
+                ([name, size, peak, live]) => [name, ROUNDS * size, ROUNDS, ROUNDS * size - live, peak, live],
+            ));
         });
     }
 }

@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { clockMemory, GUEST_TOTAL, GUESTS, hasTicked, NAPS, stopTicker, wakeTicker } from '../dist/common/clock/ticker.js';
+import {
+    clockMemory, GUEST_TOTAL, GUESTS, hasTicked, NAPS, stopTicker, wakeTicker,
+} from '../dist/common/clock/ticker.js';
 import { folder, hasMultiMemory, kperf, PACKAGE, probed } from './support/cli.mjs';
 import { chunksOf } from './support/memory-sink.mjs';
 
@@ -42,7 +44,10 @@ const MISSING = packageWith('');
 const BROKEN = packageWith(`throw new Error('it broke')`);
 const OURS = pathToFileURL(join(PACKAGE, 'dist/node/index.js')).href;
 
-/** Runs a program that has a \`kperf\` and a \`guest(call)\`, under another if one is named; what it prints as JSON, and its trace. */
+/**
+ * Runs a program that has a \`kperf\` and a \`guest(call)\`, under another if one is named; what it prints as JSON, and
+ * its trace.
+ */
 function run(way, index, program, options = {}, under = []) {
     const path = join(mkdtempSync(join(work, 'run-')), 'trace.kperf');
     const text = `
@@ -50,7 +55,8 @@ function run(way, index, program, options = {}, under = []) {
         import { createRecorder } from '${index}';
         const kperf = createRecorder(${JSON.stringify({ path, ...options })});
         const module = new WebAssembly.Module(readFileSync('${join(work, `${way}.wasm`)}'));
-        const guest = (call) => kperf.attach(new WebAssembly.Instance(module, kperf.imports({ host: { call } }, module))).exports;
+        const guest = (call) => kperf.attach(new WebAssembly.Instance(module, kperf.imports({ host: { call } },
+            module))).exports;
         const now = () => performance.now() * 1e6;
         const spin = (ms) => { for (const begin = performance.now(); performance.now() - begin < ms; ); };
         ${program}`;
@@ -69,7 +75,10 @@ function run(way, index, program, options = {}, under = []) {
 /** Readings of the clock are rounded to a tick at each end. */
 const ROUNDED = 2;
 
-/** How long calls took as their caller and what they call say; times of the trace lie between the two, however busy the machine is. */
+/**
+ * How long calls took as their caller and what they call say; times of the trace lie between the two, however busy the
+ * machine is.
+ */
 const TIMED = `
     let [most, least] = [0, 0];
     const timed = (call) => {
@@ -96,7 +105,10 @@ for (const way of WAYS) {
             await kperf.finish();
             console.log(JSON.stringify({ most, least }));`);
         const nanos = nanosOf('outer');
-        assert.equal(nanos >= said.least - 20 * ROUNDED && nanos <= said.most + 20 * ROUNDED, true, JSON.stringify({ nanos, ...said }));
+        assert.equal(
+            nanos >= said.least - 20 * ROUNDED && nanos <= said.most + 20 * ROUNDED, true,
+            JSON.stringify({ nanos, ...said }),
+        );
         // No guest had the ticker's time while that stood still.
         assert.deepEqual([end.ticker_stalls.count, end.ticks.squares], [0, 0]);
     });
@@ -105,7 +117,8 @@ for (const way of WAYS) {
         const { said, end, nanosOf } = run(way, PUT_ASIDE, `${TIMED}
             const { outer, descend } = guest(() => inner(() => {
                 const begin = performance.now();
-                // Many blocks, and so many events behind the last that the outermost call ends soon after a look at the clock.
+                // Many blocks, and so many events behind the last that the outermost call ends soon after a look at the
+                // clock.
                 while (performance.now() - begin < 400) descend(3000);
             }));
             timed(() => outer(1));
@@ -114,7 +127,9 @@ for (const way of WAYS) {
         const nanos = nanosOf('outer');
         // At its beginning the time may have been as old as is believed without a look.
         const OLD = 4e6;
-        assert.equal(nanos >= said.least - ROUNDED && nanos <= said.most + OLD, true, JSON.stringify({ nanos, ...said }));
+        assert.equal(
+            nanos >= said.least - ROUNDED && nanos <= said.most + OLD, true, JSON.stringify({ nanos, ...said }),
+        );
         // What stood still until then is told, and nothing else: events had a better clock for most of the time.
         const { ticks, ticker_stalls: stalls, end_ticks } = end;
         assert.equal(stalls.nanos < nanos && ticks.nanos < end_ticks, true, JSON.stringify(end));
@@ -130,10 +145,14 @@ test('a ticker that never runs is no ticker, and the trace says why', () => {
             await kperf.finish();
             console.log(JSON.stringify({ most, least }));`);
         const { kind, no_ticker, period_nanos } = head.clock;
-        assert.deepEqual([kind, no_ticker, period_nanos], ['precise', 'its thread did not start within 5 s', undefined]);
+        assert.deepEqual(
+            [kind, no_ticker, period_nanos], ['precise', 'its thread did not start within 5 s', undefined],
+        );
         assert.deepEqual([end.ticks, end.ticker_stalls.count], [undefined, 0]);
         const nanos = nanosOf('outer');
-        assert.equal(nanos >= said.least - ROUNDED && nanos <= said.most + ROUNDED, true, JSON.stringify({ nanos, ...said }));
+        assert.equal(
+            nanos >= said.least - ROUNDED && nanos <= said.most + ROUNDED, true, JSON.stringify({ nanos, ...said }),
+        );
     }
 });
 
@@ -149,7 +168,9 @@ test('one that breaks does not end the program', () => {
 
 const hasTaskset = spawnSync('taskset', ['-c', '0', 'true']).status === 0;
 for (const way of WAYS) {
-    test(`${way}: beside a guest on the only processor it sleeps between its ticks`, { skip: !hasTaskset && 'there is no taskset' }, () => {
+    test(`${way}: beside a guest on the only processor it sleeps between its ticks`, {
+        skip: !hasTaskset && 'there is no taskset',
+    }, () => {
         const { said, head, end, nanosOf } = run(way, OURS, `${TIMED}
             const { outer } = guest(() => inner(() => spin(100)));
             for (let n = 0; n < 5; n++) timed(() => outer(1));
@@ -167,7 +188,10 @@ for (const way of WAYS) {
 
 test('one that was asked for by name is missed', () => {
     const program = `console.log('null');`;
-    assert.throws(() => run(WAYS[0], MISSING, program, { clock: 'ticker' }), /kperf: the ticker did not start; use the clock `precise`/);
+    assert.throws(
+        () => run(WAYS[0], MISSING, program, { clock: 'ticker' }),
+        /kperf: the ticker did not start; use the clock `precise`/,
+    );
 });
 
 test('beside four processes that take the processors a guest has its own times', () => {
@@ -184,11 +208,16 @@ test('beside four processes that take the processors a guest has its own times',
                 await kperf.finish();
                 console.log(JSON.stringify({ most, least, wall: now() - begin }));`, { calibrate: false });
             const nanos = nanosOf('outer');
-            // Each of 40 turns has the ticker's time at two ends. Where it stood still at one it may be off by as much, one way or the other.
-            assert.equal(nanos > said.most / 2 && nanos < said.most * 1.5, true, JSON.stringify({ nanos, ...said, end }));
+            // Each of 40 turns has the ticker's time at two ends. Where it stood still at one it may be off by as much,
+            // one way or the other.
+            assert.equal(
+                nanos > said.most / 2 && nanos < said.most * 1.5, true, JSON.stringify({ nanos, ...said, end }),
+            );
             const { ticks, ticker_stalls: stalls } = end;
             // Guests that rest see no stall, nor are there more than there is time.
-            assert.equal(stalls.nanos <= ticks.nanos && ticks.nanos <= said.wall + 5e6, true, JSON.stringify({ end, ...said }));
+            assert.equal(
+                stalls.nanos <= ticks.nanos && ticks.nanos <= said.wall + 5e6, true, JSON.stringify({ end, ...said }),
+            );
         }
     } finally {
         for (const process of busy) process.kill('SIGKILL');
@@ -197,7 +226,8 @@ test('beside four processes that take the processors a guest has its own times',
 
 test('a ticker that is put aside naps: for longer if that is soon again, and while it wakes up late', async () => {
     const memory = clockMemory();
-    // The thread's clock is one of ours, so that nothing depends on how it is run: 3 us a reading while it spins, 0.9 ms a nap.
+    // The thread's clock is one of ours, so that nothing depends on how it is run: 3 us a reading while it spins, 0.9
+    // ms a nap.
     const thread = `
         const { parentPort, workerData: memory } = require('node:worker_threads');
         const control = new Int32Array(memory.buffer);

@@ -1,4 +1,5 @@
-// Real output of compilers that bring JavaScript of their own, and knows nothing of us: its modules are rewritten, nothing
+// Real output of compilers that bring JavaScript of their own, and knows nothing of us: its modules are rewritten,
+// nothing
 // else, and it does what it did.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -28,7 +29,8 @@ function compare(name, files, wasm, program, args = []) {
     const file = program ? 'program.mjs' : args.shift();
     const run = (...options) => {
         const env = { ...process.env, KPERF_TRACE: join(cwd, 'trace.kperf') };
-        const { status, stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', ...options, file, ...args], { cwd, env, encoding: 'utf8' });
+        const { status, stdout, stderr } =
+            spawnSync(process.execPath, ['--no-warnings', ...options, file, ...args], { cwd, env, encoding: 'utf8' });
         assert.equal(status, 0, stdout + stderr);
         return stdout;
     };
@@ -38,7 +40,8 @@ function compare(name, files, wasm, program, args = []) {
     assert.equal(run('--import', REGISTER), plain);
     const report = JSON.parse(kperf('report', join(cwd, 'trace.kperf'), '--format', 'json', '--limit', '0'));
     assert.equal(report.outcome, 'completed');
-    const calls = (pattern) => report.functions.filter((f) => pattern.test(f.name)).reduce((sum, f) => sum + f.calls, 0);
+    const calls = (pattern) =>
+        report.functions.filter((f) => pattern.test(f.name)).reduce((sum, f) => sum + f.calls, 0);
     const open = report.functions.filter((f) => f.unfinished > 0).map((f) => f.name);
     return { text: plain, calls, open, report };
 }
@@ -80,7 +83,9 @@ test('Emscripten: SQLite', () => {
 
 test('Kotlin/Wasm', { skip: major < 22 && 'this node has no exnref' }, () => {
     const from = (name) => join(PACKAGE, 'test/toolchains/kotlin', name);
-    const files = Object.fromEntries(['main.mjs', 'main.import-object.mjs', 'main.js-builtins.mjs', 'main.wasm'].map((name) => [name, from(name)]));
+    const files = Object.fromEntries(
+        ['main.mjs', 'main.import-object.mjs', 'main.js-builtins.mjs', 'main.wasm'].map((name) => [name, from(name)]),
+    );
     const { text, calls, open } = compare('kotlin', files, 'main.wasm', `
         import { run } from './main.mjs';
         console.log(run(10));`);
@@ -109,9 +114,15 @@ test('AssemblyScript', () => {
 const go = spawnSync('go', ['env', 'GOROOT'], { encoding: 'utf8' });
 test('Go', { skip: go.status !== 0 && 'there is no Go' }, () => {
     const wasm = join(work, 'go.wasm');
-    execFileSync('go', ['build', '-o', wasm, '.'], { cwd: join(PACKAGE, 'test/toolchains/go'), env: { ...process.env, GOOS: 'js', GOARCH: 'wasm' } });
+    execFileSync(
+        'go', ['build', '-o', wasm, '.'],
+        { cwd: join(PACKAGE, 'test/toolchains/go'), env: { ...process.env, GOOS: 'js', GOARCH: 'wasm' } },
+    );
     const lib = join(go.stdout.trim(), 'lib/wasm');
-    const files = { 'main.wasm': wasm, 'wasm_exec_node.js': join(lib, 'wasm_exec_node.js'), 'wasm_exec.js': join(lib, 'wasm_exec.js') };
+    const files = {
+        'main.wasm': wasm, 'wasm_exec_node.js': join(lib, 'wasm_exec_node.js'),
+        'wasm_exec.js': join(lib, 'wasm_exec.js'),
+    };
     const { text, calls } = compare('go', files, 'main.wasm', undefined, ['wasm_exec_node.js', 'main.wasm']);
     assert.equal(text, 'go: 55 610\n');
     // A function that was put aside by the scheduler is entered again: never fewer calls than there were.

@@ -1,4 +1,5 @@
-// `node --import kperf-wasm/register`: whatever goes wrong on our side, the program runs as it did, and one line says why nothing is recorded.
+// `node --import kperf-wasm/register`: whatever goes wrong on our side, the program runs as it did, and one line says
+// why nothing is recorded.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -35,12 +36,17 @@ function run(program, { env = {}, flags = [], cwd = mkdtempSync(join(work, 'run-
     writeFileSync(join(cwd, 'app.mjs'), program.replaceAll('FIB', FIB).replaceAll('LIFE', LIFE));
     const given = { ...process.env, KPERF_CACHE: join(work, 'cache'), ...env };
     for (const name of Object.keys(given)) if (given[name] === undefined) delete given[name];
-    const { status, stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', ...flags, '--import', REGISTER, 'app.mjs'], { cwd, encoding: 'utf8', env: given });
+    const { status, stdout, stderr } = spawnSync(
+        process.execPath, ['--no-warnings', ...flags, '--import', REGISTER, 'app.mjs'],
+        { cwd, encoding: 'utf8', env: given },
+    );
     const trace = join(cwd, 'app.kperf');
     return { status, stdout, stderr, cwd, trace: existsSync(trace) ? trace : undefined };
 }
 
-const callsOf = (trace) => JSON.parse(kperf('report', trace, '--format', 'json')).functions.filter(({ name }) => name === 'fib').reduce((sum, { calls }) => sum + calls, 0);
+const callsOf = (trace) => JSON.parse(kperf('report', trace, '--format', 'json')).functions
+    .filter(({ name }) => name === 'fib')
+    .reduce((sum, { calls }) => sum + calls, 0);
 /** That the program ran and was recorded, and nobody complains. */
 function assertRecorded({ status, stdout, stderr, trace }, expected = '5\n', calls = CALLS) {
     assert.deepEqual([status, stdout], [0, expected], stderr);
@@ -51,10 +57,12 @@ function assertRecorded({ status, stdout, stderr, trace }, expected = '5\n', cal
 test('the same module under several names', () => {
     assertRecorded(run(`${LOAD}
         import { createServer } from 'node:http';
-        const server = createServer((_, answer) => answer.setHeader('content-type', 'application/wasm').end(bytes)).listen(0);
+        const server = createServer((_, answer) => answer.setHeader('content-type',
+            'application/wasm').end(bytes)).listen(0);
         await new Promise((resolve) => server.on('listening', resolve));
         const at = (name) => fetch('http://localhost:' + server.address().port + '/' + name);
-        for (const name of ['app.wasm', 'other.wasm', 'app.wasm']) console.log((await WebAssembly.instantiateStreaming(at(name))).instance.exports.fib(5));
+        for (const name of ['app.wasm', 'other.wasm',
+            'app.wasm']) console.log((await WebAssembly.instantiateStreaming(at(name))).instance.exports.fib(5));
         console.log(run(bytes));
         server.close();
         server.closeAllConnections();`), '5\n5\n5\n5\n', 4 * CALLS);
@@ -85,7 +93,10 @@ test('modules with the same ids: the second one is not recorded', () => {
                 if (n === 1) wasi.start(instance);
             }`);
         assert.deepEqual([status, stdout], [0, '5\n5 steps, 19 live cells\n'], stderr);
-        assert.match(stderr, /^kperf: a module is not recorded: two modules have the ids 0 to 0; rewrite them together, or one with ids from 1\nkperf: 30 events of 1 functions: kperf-wasm report app.kperf\n$/);
+        assert.match(
+            stderr,
+            /^kperf: a module is not recorded: two modules have the ids 0 to 0; rewrite them together, or one with ids from 1\nkperf: 30 events of 1 functions: kperf-wasm report app.kperf\n$/,
+        );
         assert.equal(callsOf(trace), CALLS);
     }
 });
@@ -104,7 +115,10 @@ test('a module that another version rewrote is not recorded', { skip: major < 22
         const { instance } = await WebAssembly.instantiate(readFileSync('${path}'));
         console.log(instance.exports.fib(25));`);
     assert.deepEqual([status, stdout, trace], [0, '75025\n', undefined], stderr);
-    assert.match(stderr, /^kperf: a module is not recorded: the module was rewritten by another version: rewrite the original with this one\n/);
+    assert.match(
+        stderr,
+        /^kperf: a module is not recorded: the module was rewritten by another version: rewrite the original with this one\n/,
+    );
 });
 
 const RUN_LIFE = `
@@ -127,7 +141,10 @@ test('what is kept and broken is replaced', () => {
     const kept = readFileSync(join(cache, name));
     const changed = Buffer.from(kept);
     changed[kept.length - 100] ^= 1;
-    for (const content of [...effort([0, 40], [0, 1, 8, 32, 40, kept.length - 1]).map((length) => kept.subarray(0, length)), changed, 'another version has written this']) {
+    for (const content of [
+        ...effort([0, 40], [0, 1, 8, 32, 40, kept.length - 1]).map((length) => kept.subarray(0, length)), changed,
+        'another version has written this',
+    ]) {
         writeFileSync(join(cache, name), content);
         assertLife(run(RUN_LIFE, { env }));
         assert.equal(readFileSync(join(cache, name)).equals(kept), true);
@@ -139,13 +156,16 @@ test('a cache that nobody can write to', () => {
     // A file, or something below one, isn't a folder, not even for root.
     writeFileSync(join(work, 'file'), '');
     const env = { KPERF_CACHE: undefined, XDG_CACHE_HOME: undefined, HOME: join(work, 'file') };
-    for (const given of [env, { KPERF_CACHE: join(work, 'file') }, { KPERF_CACHE: '/proc/1/fd' }]) assertLife(run(RUN_LIFE, { env: given }));
+    for (const given of [env, { KPERF_CACHE: join(work, 'file') }, { KPERF_CACHE: '/proc/1/fd' }]) {
+        assertLife(run(RUN_LIFE, { env: given }));
+    }
 });
 
 test('a user without a home', { skip: process.getuid?.() !== 0 }, () => {
     const path = join(PACKAGE, 'dist/node/module-cache.js');
     const program = `const { cacheFolder } = await import('${pathToFileURL(path)}'); process.setuid(54321); console.log(cacheFolder({}));`;
-    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8', env: {} });
+    const { stdout, stderr } =
+        spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8', env: {} });
     assert.deepEqual([stdout, stderr], ['undefined\n', '']);
 });
 
@@ -177,7 +197,8 @@ test('bytes that are no module use up no ids', () => {
                 console.log(error.name);
             }
         }
-        console.log(run(Buffer.concat([bytes, Buffer.from([0, 2, 1, 120])])));`), `5\n${'CompileError\n'.repeat(3)}5\n`, 2 * CALLS);
+        console.log(run(Buffer.concat([bytes, Buffer.from([0, 2, 1,
+            120])])));`), `5\n${'CompileError\n'.repeat(3)}5\n`, 2 * CALLS);
 });
 
 test('a process that has used up all ids', () => {
@@ -186,17 +207,24 @@ test('a process that has used up all ids', () => {
         const { ModuleIds } = await import('${ids}');
         const ids = new ModuleIds();
         const key = (n) => n.toString(16).padStart(32, '0');
-        console.log(ids.of(key(1), 100) === ids.of(key(1), 100), ids.of(key(2), 2 ** 28) === new ModuleIds(ids.buffer).of(key(2), 2 ** 28));
+        console.log(ids.of(key(1), 100) === ids.of(key(1), 100), ids.of(key(2),
+            2 ** 28) === new ModuleIds(ids.buffer).of(key(2), 2 ** 28));
         for (let n = 0; n < 2; n++) try { ids.of(key(3), 2 ** 28); } catch ({ message }) { console.log(message); }
         const few = Array.from({ length: 6000 }, (_, n) => ids.of(key(n + 4), 1));
-        console.log(new Set(few).size, few.every((first, n) => ids.of(key(n + 4), 1) === first));`], { encoding: 'utf8' });
+        console.log(new Set(few).size, few.every((first, n) => ids.of(key(n + 4), 1) === first));`], {
+            encoding: 'utf8',
+        });
     const message = 'the modules of this process have used up the ids for functions\n';
     assert.equal(stdout, `true true\n${message}${message}6000 true\n`, stderr);
 });
 
 test('frozen intrinsics leave nothing to hook into', () => {
-    const { status, stdout, stderr, trace } = run(`${LOAD} console.log(run(bytes));`, { flags: ['--frozen-intrinsics'] });
-    assert.deepEqual([status, stdout, stderr, trace], [0, '5\n', 'kperf: nothing is recorded: WebAssembly is frozen (--frozen-intrinsics)\n', undefined]);
+    const { status, stdout, stderr, trace } =
+        run(`${LOAD} console.log(run(bytes));`, { flags: ['--frozen-intrinsics'] });
+    assert.deepEqual(
+        [status, stdout, stderr, trace],
+        [0, '5\n', 'kperf: nothing is recorded: WebAssembly is frozen (--frozen-intrinsics)\n', undefined],
+    );
 });
 
 test('a program has a global `kperf` of its own', () => {
@@ -209,7 +237,8 @@ test('a program has a global `kperf` of its own', () => {
 test('a worker whose data has our name', () => {
     assertRecorded(run(`${LOAD}
         import { Worker, isMainThread, workerData } from 'node:worker_threads';
-        if (isMainThread) new Worker(new URL(import.meta.url), { workerData: { kperf: 'writer', module: new WebAssembly.Module(bytes) } });
+        if (isMainThread) new Worker(new URL(import.meta.url), { workerData: { kperf: 'writer',
+            module: new WebAssembly.Module(bytes) } });
         else console.log(new WebAssembly.Instance(workerData.module).exports.fib(5));`));
 });
 
@@ -219,9 +248,15 @@ test('settings that make no sense are told in one line', () => {
         [{ KPERF_PERIOD: 'often' }, /^kperf: KPERF_PERIOD: `often` is not a .*\n$/],
         [{ KPERF_PROBE: 'some' }, /^kperf: KPERF_PROBE is `some`: .*\n$/],
         [{ KPERF_RECORD: 'all' }, /^kperf: KPERF_RECORD is `all`: use trace or profile\n$/],
-        [{ OTEL_TRACES_EXPORTER: 'otlp', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, /^kperf: OTEL_EXPORTER_OTLP_PROTOCOL=grpc: .*\n$/],
+        [
+            { OTEL_TRACES_EXPORTER: 'otlp', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
+            /^kperf: OTEL_EXPORTER_OTLP_PROTOCOL=grpc: .*\n$/,
+        ],
         [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'nosuch' }, /^kperf: `nosuch` is not an http or https URL: .*\n$/],
-        [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'localhost:4318' }, /^kperf: `localhost:4318` is not an http or https URL: .*\n$/],
+        [
+            { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'localhost:4318' },
+            /^kperf: `localhost:4318` is not an http or https URL: .*\n$/,
+        ],
     ]) {
         const { status, stdout, stderr } = run(`${LOAD} console.log(run(bytes));`, { env });
         assert.deepEqual([status, stdout], [1, ''], JSON.stringify(env));
@@ -230,7 +265,10 @@ test('settings that make no sense are told in one line', () => {
 });
 
 test('empty settings are none', () => {
-    const names = ['TRACE', 'RECORD', 'PERIOD', 'SPAN_MIN', 'EVERY', 'CLOCK', 'CALIBRATE', 'INLINING', 'QUIET', 'PROBE', 'ONLY', 'SKIP', 'MATCH', 'MIN_INSTRUCTIONS', 'EXPORTS', 'IMPORTS', 'LEAF', 'CACHE'];
+    const names = [
+        'TRACE', 'RECORD', 'PERIOD', 'SPAN_MIN', 'EVERY', 'CLOCK', 'CALIBRATE', 'INLINING', 'QUIET', 'PROBE', 'ONLY',
+        'SKIP', 'MATCH', 'MIN_INSTRUCTIONS', 'EXPORTS', 'IMPORTS', 'LEAF', 'CACHE',
+    ];
     const env = Object.fromEntries(names.map((name) => [`KPERF_${name}`, '']));
     assertRecorded(run(`${LOAD} console.log(run(bytes));`, { env: { ...env, XDG_CACHE_HOME: join(work, 'xdg') } }));
 });
@@ -239,18 +277,31 @@ test('a recording that can not begin', () => {
     // This stands for whatever fails then.
     const reason = 'nobody counts the processors';
     const cpus = pathToFileURL(join(work, 'no-processors.cjs'));
-    writeFileSync(cpus, `require('node:os').availableParallelism = () => { throw new Error('${reason}'); }; require('node:module').syncBuiltinESMExports();`);
+    writeFileSync(
+        cpus,
+        `require('node:os').availableParallelism = () => { throw new Error('${reason}'); }; require('node:module').syncBuiltinESMExports();`,
+    );
     const { status, stdout, stderr, trace } = run(`${LOAD}
         import { Worker } from 'node:worker_threads';
         for (let n = 0; n < 2; n++) console.log(run(bytes));
-        new Worker('console.log(1)', { eval: true });`, { env: { KPERF_CLOCK: 'ticker' }, flags: ['--import', cpus.href] });
-    assert.deepEqual([status, stdout, stderr, trace], [0, '5\n5\n1\n', `kperf: a module is not recorded: ${reason}\nkperf: not all is recorded: ${reason}\n`, undefined]);
+        new Worker('console.log(1)', { eval: true });`, {
+            env: { KPERF_CLOCK: 'ticker' }, flags: ['--import', cpus.href],
+        });
+    assert.deepEqual([status, stdout, stderr, trace], [
+        0, '5\n5\n1\n', `kperf: a module is not recorded: ${reason}\nkperf: not all is recorded: ${reason}\n`,
+        undefined,
+    ]);
 });
 
 /** Starts processes that record and answer `pid` and their results, when they are told to end. */
 async function together(count, cwd) {
-    writeFileSync(join(cwd, 'app.mjs'), `${LOAD} console.log(run(bytes)); process.stdin.resume();`.replaceAll('FIB', FIB));
-    const children = Array.from({ length: count }, () => spawn(process.execPath, ['--no-warnings', '--import', REGISTER, 'app.mjs'], { cwd, env: { ...process.env, KPERF_CACHE: join(work, 'cache') } }));
+    writeFileSync(
+        join(cwd, 'app.mjs'), `${LOAD} console.log(run(bytes)); process.stdin.resume();`.replaceAll('FIB', FIB),
+    );
+    const children = Array.from({ length: count }, () => spawn(
+        process.execPath, ['--no-warnings', '--import', REGISTER, 'app.mjs'],
+        { cwd, env: { ...process.env, KPERF_CACHE: join(work, 'cache') } },
+    ));
     // One that a failed test left would keep this process.
     after(() => children.forEach((child) => child.kill('SIGKILL')));
     return Promise.all(children.map(async (child) => {
@@ -269,7 +320,10 @@ test('processes with the same file at once have a trace each', async () => {
         const said = await Promise.all(processes.map(({ end }) => end()));
         const moved = said.filter((stderr) => stderr.includes('at the same time'));
         assert.equal(moved.length, 2, said.join());
-        assert.match(moved[0], /^kperf: app.kperf belongs to process \d+, which ran at the same time; the trace of this process is (app-\d+.kperf)\nkperf: 30 events of 1 functions: kperf-wasm report \1\n$/);
+        assert.match(
+            moved[0],
+            /^kperf: app.kperf belongs to process \d+, which ran at the same time; the trace of this process is (app-\d+.kperf)\nkperf: 30 events of 1 functions: kperf-wasm report \1\n$/,
+        );
     }
     const traces = readdirSync(cwd).filter((name) => name.endsWith('.kperf'));
     assert.equal(traces.length, 9);
@@ -300,7 +354,8 @@ test('shared memory is no source where the engine says so', () => {
         const shared = new SharedArrayBuffer(bytes.length);
         new Uint8Array(shared).set(bytes);
         for (const source of [shared, new Uint8Array(shared)]) {
-            for (const act of [() => new WebAssembly.Module(source), () => WebAssembly.compile(source), () => WebAssembly.instantiate(source)]) {
+            for (const act of [() => new WebAssembly.Module(source), () => WebAssembly.compile(source),
+                () => WebAssembly.instantiate(source)]) {
                 try {
                     const made = await act();
                     console.log('taken', new WebAssembly.Instance(made.module ?? made).exports.fib(5));
@@ -325,8 +380,10 @@ test('a module that was cloned or posted has no table to be seen', () => {
         const module = new WebAssembly.Module(bytes);
         port1.postMessage(module);
         // Who has rewritten a module knows of its table.
-        for (const seen of [module, structuredClone(module), receiveMessageOnPort(port2).message, new WebAssembly.Module(readFileSync('${join(work, 'fib.table.wasm')}'))]) {
-            console.log(WebAssembly.Module.customSections(seen, 'kperf.symbols').length, new WebAssembly.Instance(seen).exports.fib(5));
+        for (const seen of [module, structuredClone(module), receiveMessageOnPort(port2).message,
+            new WebAssembly.Module(readFileSync('${join(work, 'fib.table.wasm')}'))]) {
+            console.log(WebAssembly.Module.customSections(seen, 'kperf.symbols').length,
+                new WebAssembly.Instance(seen).exports.fib(5));
         }
         port1.close();`), '0 5\n0 5\n0 5\n1 5\n', 4 * CALLS);
 });
@@ -341,7 +398,9 @@ test('more instances than the ticker serves are recorded too', { skip: major < 2
     assert.equal(callsOf(trace), 300 * CALLS + 21891);
 });
 
-test('a recorder that samples what is allocated, beside a ticker', { skip: major < 22 && 'needs a recorder inside the module' }, () => {
+test('a recorder that samples what is allocated, beside a ticker', {
+    skip: major < 22 && 'needs a recorder inside the module',
+}, () => {
     const module = parseWat('pool.wat', `(module (memory (export "memory") 1) (global $at (mut i32) (i32.const 16))
         (func $malloc (export "malloc") (param i32) (result i32)
             (global.set $at (i32.add (global.get $at) (local.get 0))) (i32.sub (global.get $at) (local.get 0))))`, {});
@@ -354,5 +413,8 @@ test('a recorder that samples what is allocated, beside a ticker', { skip: major
         await new Promise((resolve) => setTimeout(resolve, 500));
         console.log('done');`, { env: { KPERF_ALLOCATIONS: '256', KPERF_CLOCK: 'ticker' } });
     assert.deepEqual([status, stdout], [0, 'done\n'], stderr);
-    assert.equal(JSON.parse(kperf('report', trace, '--format', 'json')).functions.find(({ name }) => name === 'malloc').calls, 1000);
+    assert.equal(
+        JSON.parse(kperf('report', trace, '--format', 'json')).functions.find(({ name }) => name === 'malloc').calls,
+        1000,
+    );
 });

@@ -12,14 +12,18 @@ export function launch(...flags) {
     return chromium.launch({ executablePath, args: [...FLAGS, ...flags] });
 }
 
-/** Opens a page and answers what its `globalThis.result` is fulfilled with; fails on errors in it, but for those that are expected. */
+/**
+ * Opens a page and answers what its `globalThis.result` is fulfilled with; fails on errors in it, but for those that
+ * are expected.
+ */
 export async function open(browser, url, expected = /^$/) {
     // Closing a page that has made its own context would end that too, with all that the page is sending.
     const page = await (await browser.newContext()).newPage();
     const errors = [];
     page.on('pageerror', (error) => errors.push(String(error.stack)));
     // A server that fails for a while is part of a test.
-    const isError = (message) => message.type() === 'error' && !message.text().includes('status of 503') && !expected.test(message.text());
+    const isError = (message) =>
+        message.type() === 'error' && !message.text().includes('status of 503') && !expected.test(message.text());
     page.on('console', (message) => isError(message) && errors.push(message.text()));
     await page.goto(url);
     const result = await page.evaluate(() => globalThis.result).catch((error) => errors.push(String(error)));

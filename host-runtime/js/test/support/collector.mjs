@@ -5,7 +5,10 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { ROOT } from './cli.mjs';
 
-/** Its program: built by scripts/otlp-server, or what the environment names. `undefined` where there is no Go to build it. */
+/**
+ * Its program: built by scripts/otlp-server, or what the environment names. `undefined` where there is no Go to build
+ * it.
+ */
 export function collectorProgram() {
     if (process.env.KPERF_COLLECTOR) return process.env.KPERF_COLLECTOR;
     try {
@@ -52,7 +55,11 @@ service:
   pipelines: {${signals.map((signal) => `${signal}: {receivers: [otlp], exporters: [file/${signal}]}`).join(', ')}}
   telemetry: {logs: {level: warn}, metrics: {level: none}}
 `);
-    const child = spawn(collectorProgram(), ['--config', `file:${config}`, ...(all ? ['--feature-gates=+service.profilesSupport'] : [])], { stdio: ['ignore', 'inherit', 'inherit'] });
+    const child = spawn(
+        collectorProgram(),
+        ['--config', `file:${config}`, ...(all ? ['--feature-gates=+service.profilesSupport'] : [])],
+        { stdio: ['ignore', 'inherit', 'inherit'] },
+    );
     const ended = new Promise((resolve) => child.on('exit', resolve));
     // A test that fails before it asks for the spans leaves it behind.
     child.unref();
@@ -64,7 +71,8 @@ service:
         await new Promise((resolve) => setTimeout(resolve, 100));
     }
     // The last line may be half there.
-    const linesOf = (file) => (existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line)) : []);
+    const linesOf = (file) =>
+        (existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line)) : []);
     const written = () => {
         return linesOf(file).flatMap((line) => line.resourceSpans.flatMap(({ resource, scopeSpans }) =>
             scopeSpans.flatMap(({ spans }) => spans.map((span) => ({ ...span, resource: attributes(resource) })))));

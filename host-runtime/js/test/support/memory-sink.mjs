@@ -32,7 +32,9 @@ export function chunksOf(trace) {
         const payload = trace.subarray(at + 28, at + 28 + length);
         const kind = trace.toString('latin1', at + 4, at + 8);
         const bytes = trace.subarray(at, at + 28 + length);
-        chunks.push({ kind, recorder: trace.readUInt32LE(at + 8), sequence: trace.readUInt32LE(at + 12), payload, bytes });
+        chunks.push(
+            { kind, recorder: trace.readUInt32LE(at + 8), sequence: trace.readUInt32LE(at + 12), payload, bytes },
+        );
         at += 28 + length;
     }
     return chunks;

@@ -25,7 +25,9 @@ export function page(script, head = '') {
 
 /** A page whose `result` is what a module worker posts. */
 export function inWorker(script, head = '') {
-    const files = { '/worker.js': `${LIFE}\n${script}\nglobalThis.result.then((value) => postMessage(value), (error) => postMessage({ error: String(error.stack) }));` };
+    const files = {
+        '/worker.js': `${LIFE}\n${script}\nglobalThis.result.then((value) => postMessage(value), (error) => postMessage({ error: String(error.stack) }));`,
+    };
     files['/'] = page(`
         globalThis.result = new Promise((resolve, reject) => {
             const worker = new Worker('/worker.js', { type: 'module' });

@@ -26,7 +26,9 @@ export async function start(work, ...args) {
     };
     await until(() => /^http:\S+ serves/m.test(stderr));
     const reports = () => {
-        const files = existsSync(traces) ? readdirSync(traces).filter((name) => name.endsWith('.kperf') && statSync(join(traces, name)).size > 0).sort() : [];
+        const files = existsSync(traces) ? readdirSync(traces)
+            .filter((name) => name.endsWith('.kperf') && statSync(join(traces, name)).size > 0)
+            .sort() : [];
         return files.map((name) => JSON.parse(kperf('report', join(traces, name), '--format', 'json')));
     };
     return {

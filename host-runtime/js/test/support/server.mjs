@@ -1,11 +1,14 @@
-// Serves a page and what it needs, with the headers of a cross-origin isolated page or without, and takes what it posts.
+// Serves a page and what it needs, with the headers of a cross-origin isolated page or without, and takes what it
+// posts.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { PACKAGE } from './cli.mjs';
 
-const TYPES = { '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm', '.html': 'text/html' };
+const TYPES = {
+    '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm', '.html': 'text/html',
+};
 const WASI = 'node_modules/@bjorn3/browser_wasi_shim/dist';
 
 /**
@@ -30,8 +33,12 @@ export async function serve(files, { isolated, fail = 0, lose = 0, packages } = 
             }
             if (lose-- > 0) return;
             if (fail-- > 0) return response.writeHead(503).end();
-            const { 'kperf-trace': trace, 'kperf-part': part, 'kperf-last': last, 'content-encoding': encoding } = request.headers;
-            posts.push({ trace, part: Number(part), isLast: last !== undefined, body: encoding === 'gzip' ? gunzipSync(body) : body });
+            const { 'kperf-trace': trace, 'kperf-part': part, 'kperf-last': last, 'content-encoding': encoding } =
+                request.headers;
+            posts.push({
+                trace, part: Number(part), isLast: last !== undefined,
+                body: encoding === 'gzip' ? gunzipSync(body) : body,
+            });
             return response.end();
         }
         response.setHeader('content-type', TYPES[extname(pathname)] ?? 'text/html');
@@ -51,7 +58,9 @@ export async function serve(files, { isolated, fail = 0, lose = 0, packages } = 
     // A test that fails leaves it behind.
     server.unref();
     /** The parts of a trace, each once, in their order. */
-    const partsOf = (id) => [...new Map(posts.filter(({ trace }) => trace === id).map((post) => [post.part, post])).values()].sort((a, b) => a.part - b.part);
+    const partsOf = (id) => [
+        ...new Map(posts.filter(({ trace }) => trace === id).map((post) => [post.part, post])).values(),
+    ].sort((a, b) => a.part - b.part);
     const isWhole = (id) => {
         const parts = partsOf(id);
         return parts.at(-1).isLast && parts.length === parts.at(-1).part + 1;
@@ -64,7 +73,11 @@ export async function serve(files, { isolated, fail = 0, lose = 0, packages } = 
         /** Waits until so many traces are there to their ends. */
         async whole(count) {
             for (let n = 0; [...new Set(posts.map(({ trace }) => trace))].filter(isWhole).length < count; n++) {
-                if (n > 600) throw new Error(`of ${count} traces some parts never came: ${posts.map(({ trace, part, isLast }) => `${trace} ${part} ${isLast}`)}`);
+                if (n > 600) {
+                    throw new Error(
+                        `of ${count} traces some parts never came: ${posts.map(({ trace, part, isLast }) => `${trace} ${part} ${isLast}`)}`,
+                    );
+                }
                 await new Promise((resolve) => setTimeout(resolve, 50));
             }
         },

@@ -17,7 +17,8 @@ function untilItLooks(words, times) {
 
 /** Takes so many milliseconds, and until the sampler has seen what is open before and after that. */
 function slowlyUnder(words, milliseconds) {
-    // When it begins to look for the first time it may not have heard of the instance; with the third it has seen the calls.
+    // When it begins to look for the first time it may not have heard of the instance; with the third it has seen the
+    // calls.
     untilItLooks(words, 3);
     for (const until = performance.now() + milliseconds; performance.now() < until;);
     untilItLooks(words, 2);
@@ -35,7 +36,8 @@ export const SLOWLY = `<script>{
     ${slowlyUnder}
     const { postMessage } = Worker.prototype;
     Worker.prototype.postMessage = function (message, ...rest) {
-        if (message?.sampling) globalThis.slowly = (milliseconds) => slowlyUnder(new Int32Array(message.control), milliseconds);
+        if (message?.sampling) globalThis.slowly = (milliseconds) => slowlyUnder(new Int32Array(message.control),
+            milliseconds);
         return postMessage.call(this, message, ...rest);
     };
 }</script>`;
