@@ -1,4 +1,4 @@
-// A trace gets one more anchor to the calendar each minute: clocks drift, and calendars are set.
+// A trace gets an anchor to the calendar each minute.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { TraceWriter } from '../dist/common/trace/trace-writer.js';

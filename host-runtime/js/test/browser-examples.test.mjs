@@ -1,4 +1,4 @@
-// The examples of examples/node and examples/browser do what they say.
+// examples/node and examples/browser.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

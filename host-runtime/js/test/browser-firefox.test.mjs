@@ -1,4 +1,4 @@
-// The recorder in Firefox: an engine of its own.
+// The recorder in Firefox.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

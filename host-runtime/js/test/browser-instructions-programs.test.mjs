@@ -1,6 +1,5 @@
-// Published programs in pages: each function executes as many instructions as in node, to the last one.
-// KPERF_PROGRAMS=all, by which
-// tests/conformance/programs fetches the packages, asks for it.
+// Instruction counts of published programs, in pages and in node. Runs with KPERF_PROGRAMS=all, for which
+// tests/conformance/programs fetches the packages.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';

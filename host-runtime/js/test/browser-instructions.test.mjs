@@ -1,5 +1,4 @@
-// The clock `instructions`: every function has executed as many under wasmtime, in node and in pages of Chromium and
-// Firefox, to the last one.
+// The clock `instructions`: equal counts of every function under wasmtime, in node, in Chromium and in Firefox.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,4 @@
-// Pages whose modules nobody has rewritten: the script's tag puts probes into them when they are loaded, and the page
-// runs as it did.
+// Modules without probes in pages: the script adds probes when they are loaded, and the page runs as before.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// What a page sends to a real Collector is what its trace has.
+// A page's spans in a real Collector, compared with its trace.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

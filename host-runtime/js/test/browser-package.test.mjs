@@ -1,4 +1,4 @@
-// What is published: nothing but what it should be, and it works from a plain install, in a Vite app and a script tag.
+// The published files, in a plain install, in a Vite app and by a script tag.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';

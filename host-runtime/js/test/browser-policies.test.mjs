@@ -1,6 +1,5 @@
-// A Content-Security-Policy of a page and one of its workers: workers run as they would, with the script's tag and
-// behind
-// `kperf-wasm serve`, and are recorded where that can be.
+// Content-Security-Policies of pages and workers, with the script's tag and with `serve`: workers run as before, and
+// are recorded if possible.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -1,4 +1,4 @@
-// Modules that make a profile, in pages and workers of them.
+// Profiles in pages and workers.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,5 @@
-// Every way in which pages, frames, workers and worklets come to a module, behind `kperf-wasm serve`: the app does what
-// it does without,
-// and what could be recorded is. When the server is gone, nothing of it is left.
+// All ways in which pages, frames, workers and worklets get a module, with `serve`: the app works as without it, and is
+// recorded if possible. Nothing is left when the server has ended.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -180,7 +179,7 @@ const url = `http://127.0.0.1:${site.address().port}`;
 const browser = await launch();
 after(() => browser.close());
 
-/** What a page comes to. */
+/** A page's result. */
 async function resultOf(address) {
     const opened = await (await browser.newContext()).newPage();
     await opened.goto(address);
@@ -256,7 +255,7 @@ test('a service worker keeps modules as they were, and the app goes on when the 
 
 test('Firefox does the same', { skip: !firefoxIsHere && 'no Firefox' }, async () => {
     const names = Object.keys(PAGES).filter((name) => name !== 'XHTML');
-    // One page opens all others in frames, one after the other, and says what they came to.
+    // One page opens the others in frames in sequence, and returns their results.
     FILES['/all.html'] = ['text/html', text({ script: `(async () => {
         const results = {};
         for (const page of ${JSON.stringify(names.map(nameOf))}) {

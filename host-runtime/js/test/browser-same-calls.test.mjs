@@ -1,4 +1,4 @@
-// One program, three hosts: `kperf-wasm report` shows the same functions, callers and numbers of calls for all of them.
+// One program on three hosts: equal functions, callers and call counts.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ const STEPS = '20';
  */
 const HOSTS_OWN = ['__wasi_fd_write', 'writev'];
 
-/** What a report says of each function but its times. */
+/** A report's functions without their times. */
 function table(trace) {
     const { functions } = JSON.parse(kperf('report', trace, '--format', 'json', '--limit', '0'));
     const callers = (f) => f.callers.map(({ name, calls }) => `${name} ${calls}`).sort();
@@ -69,8 +69,7 @@ for (const [language, hasGc] of [['rust', false], ['c', false], ['kotlin', true]
         const expected = table(trace('wasmtime'));
         assert.equal(expected.find(({ name }) => /(^|[:.])(step)$/.test(name)).calls, Number(STEPS));
         const current = join(PACKAGE, 'node_modules/node-current/bin/node');
-        // Node 20 has neither exnref nor the final GC.
-        // Nor several memories a module.
+        // Node 20 has no exnref, no final GC and no multi-memory.
         for (const node of hasGc || (PROBE === 'inline' && !hasMultiMemory) ? [current] : [process.execPath, current]) {
             assert.match(inNode(node, wasm, trace('node')), /^20 steps, \d+ live cells$/);
             assert.deepEqual(table(trace('node')), expected);

@@ -1,5 +1,4 @@
-// `npx kperf-wasm serve` in front of web apps as they were published: they work as before, and their traces have their
-// functions.
+// `npx kperf-wasm serve` with published web apps.
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
@@ -17,10 +16,10 @@ const work = folder();
 const start = (...args) => starter(work, ...args);
 const browser = await launch();
 after(() => browser.close());
-/** Browsers ask for an icon otherwise. */
+/** Otherwise browsers request an icon. */
 const ICON = '<link rel="icon" href="data:,">';
 
-/** SQLite as npm's sql.js has it, used by a page and by the worker that the package brings. */
+/** SQLite of npm's sql.js, in a page and in that package's worker. */
 const app = join(work, 'app');
 mkdirSync(app);
 const dist = join(PACKAGE, 'node_modules/sql.js/dist');
@@ -61,7 +60,7 @@ test('a published app works as before, and page and worker are recorded', async 
     await server.until(/^# trace: [^]*^# trace: /m);
     const { status, stdout, stderr, reports } = await server.end();
     assert.equal(status, 0, stderr);
-    // One module, rewritten once, for both.
+    // Both load one module, which is rewritten once.
     assert.equal(stderr.match(/^sql-wasm: \d+ of \d+ functions probed \(inline\)/gm).length, 1, stderr);
     assert.equal(reports.length, 2);
     const named = reports.map(
@@ -93,7 +92,7 @@ for (const [where, files] of Object.entries({
         await opened.close({ runBeforeUnload: true });
         await server.until(/^# trace: /m);
         const { stderr, reports } = await server.end();
-        // 800 KB, which is more than browsers promise to send.
+        // 800 KB, more than browsers guarantee to send.
         const { calls } = reports[0].functions.find(({ name }) => name === 'life::is_valid_position');
         assert.deepEqual([reports[0].outcome, calls], ['page closed', 160_000], stderr);
     });
@@ -171,7 +170,7 @@ test('the recorder is inside where that pays', async () => {
                     { method: 'POST', headers: { 'kperf-probe': '1' }, body },
                 );
                 const bytes = Buffer.from(await answer.arrayBuffer());
-                // Modules that are loaded beside others are refused a recorder inside, whoever asks for one.
+                // Modules that are linked with others get no inlined probes, even if requested.
                 assert.equal(
                     answer.status, name === 'linked' && options.includes('inline') ? 422 : 200, bytes.toString(),
                 );

@@ -1,4 +1,4 @@
-// Guests that are suspended: by JSPI in a page and in a current node, by asyncify anywhere.
+// Suspended guests: by JSPI in a page and in the current node, by asyncify anywhere.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -82,7 +82,7 @@ test('JSPI in a page, and by hand', async () => {
 test('asyncify: a function that is resumed is entered again', { skip }, () => {
     const asyncified = join(work, 'asyncified.wasm');
     const text = join(work, 'wait.wat');
-    // Its state lies at address 0.
+    // asyncify's state is at address 0.
     const source = readFileSync('test/programs/wait.wat', 'utf8').replace(/\)\s*$/, '(memory (export "memory") 1))');
     writeFileSync(text, source);
     execFileSync(

@@ -1,4 +1,4 @@
-// Probes that are switched off and on in pages, isolated or not, and in workers of them.
+// Switching recording off and on in pages, isolated or not, and in workers.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const WAYS = { import: ['--probe', 'import'], inline: ['--probe', 'inline'], pro
 const browser = await launch();
 after(() => browser.close());
 
-/** Many switches, since the ticker writes the time meanwhile; some before a worker of ours can have begun. */
+/** Many switches, because the ticker writes the time concurrently; some before our workers have begun. */
 const SWITCHES = `
     async function switches(kperf) {
         kperf.setRecording(false);
@@ -35,7 +35,7 @@ const RESULT = `${SWITCHES}
         const { events } = await kperf.finish();
         return { events, trace: await encoded(kperf.blob()) };
     })();`;
-/** No slow calls: a thread that waits for a processor makes one of any call that is open. */
+/** Without slow calls: preemption makes any open call slow. */
 const CONFIG = `globalThis.kperfConfig = { sampling: { spanMin: 'off' } };`;
 const HEAD = '<script src="/config.js"></script><script src="/dist/kperf.js"></script>';
 

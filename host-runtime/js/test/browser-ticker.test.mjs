@@ -1,5 +1,4 @@
-// A ticker whose worker is refused, or isn't run, in an isolated page: the times in the trace are the guest's own all
-// the same.
+// A ticker whose worker is refused or isn't run, in an isolated page: times are still the guest's own.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +17,7 @@ const modules = Object.fromEntries(
 const browser = await launch();
 after(() => browser.close());
 
-/** Turns of 20 ms each; how long they took as their caller and what they call say. */
+/** Turns of 20 ms each, timed by their caller and by their callee. */
 const GUEST = `
     const spin = (ms) => { for (const begin = performance.now(); performance.now() - begin < ms; ); };
     const timed = (call) => {
@@ -39,7 +38,7 @@ const GUEST = `
     }`;
 const HEAD = '<script src="/dist/kperf.js"></script>';
 
-/** Opens a page; its result, and what its trace says. */
+/** Opens a page, and returns its result and its trace's report. */
 async function visit(way, script, head = HEAD, expected = undefined) {
     const files = {
         '/calls.wasm': modules[way], '/': page(`${GUEST}\nglobalThis.result = (async () => {\n${script}\n})();`, head),
@@ -65,7 +64,7 @@ async function visit(way, script, head = HEAD, expected = undefined) {
 const FINISH = `
     await kperf.finish();
     return { ...said, trace: await encoded(kperf.blob()) };`;
-/** The clock steps by so much, in nanoseconds, and each turn has two ends. */
+/** The clock's step in nanoseconds, for both ends of a turn. */
 const STEP = 10_000;
 
 test('where a policy refuses its worker, every event reads the clock, and the trace says why', async () => {
@@ -87,7 +86,7 @@ test('where a policy refuses its worker, every event reads the clock, and the tr
 
 test('a guest that runs before its worker does reads the clock', async () => {
     for (const way of WAYS) {
-        // All in one turn of the page: no worker begins meanwhile.
+        // In one turn of the page, so that no worker begins.
         const { nanos, most, least } = await visit(way, `
             const { instance } = await new Promise((resolve) => {
                 const request = new XMLHttpRequest();

@@ -1,4 +1,4 @@
-// Workers of a page that know nothing of us, nor of being recorded.
+// Workers of a page, which know nothing of the recorder.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -102,7 +102,7 @@ for (const isolated of [true, false]) {
             const ask = (worker, n) => new Promise((resolve, reject) => {
                 worker.onmessage = ({ data }) => resolve(data);
                 worker.onerror = (event) => reject(new Error(event.message));
-                // At once: before it can have loaded anything.
+                // Immediately, before it has loaded anything.
                 worker.postMessage(n);
             });
             globalThis.result = Promise.all([
@@ -119,7 +119,7 @@ for (const isolated of [true, false]) {
             await new Promise((resolve) => setTimeout(resolve, 100));
             found = counts().sort();
         }
-        // Its workers' tickers would run on beside the next tests.
+        // Otherwise its workers' tickers would disturb the next tests.
         await opened.close();
         await server.close();
         assert.deepEqual(found.filter(Boolean), [3, 5]);

@@ -1,4 +1,4 @@
-// Pages in a real Chromium, cross-origin isolated and not, and workers of them.
+// Recording in Chromium, in pages that are cross-origin isolated or not, and in workers.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -30,7 +30,7 @@ const ZERO_CODE = `globalThis.result = life(5).then(async (text) => {
     return { text, trace: await encoded(kperf.blob()), probes, outcome };
 });`;
 
-/** Serves files, opens the page, answers its result; the trace is put into a file. */
+/** Serves files, opens the page, writes its trace to a file, and returns its result. */
 async function visit(files, options = {}) {
     const server = await serve({ '/life.wasm': life, '/calls.wasm': calls, ...files }, options);
     try {

@@ -1,6 +1,5 @@
-// The plugins for bundlers, each in a real build of an app, and in Vite's development server: the app loads a module in
-// the bundler's own
-// way, in its page and in a worker, and is recorded.
+// The plugins for bundlers, in real builds of an app and in Vite's development server. The app loads a module as its
+// bundler provides it, in the page and in a worker.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -48,11 +47,11 @@ function app(name, load) {
     for (const [file, content] of Object.entries(files)) writeFileSync(join(path, file), content);
     return path;
 }
-/** By an address that the bundler gives. */
+/** Loads the module by the bundler's URL. */
 const BY_URL = (url) => `${url}
     const load = async (imports) => (await WebAssembly.instantiateStreaming(fetch(moduleUrl), imports)).instance;`;
 
-/** The files of a folder, as a server has them. */
+/** The files of a folder, by their paths on the server. */
 const filesOf = (path) => Object.fromEntries(readdirSync(path, { recursive: true, withFileTypes: true }).filter(
     (entry) => entry.isFile(),
 ).map((entry) => {
@@ -66,7 +65,7 @@ const callsOf = (path) => JSON.parse(kperf('report', path, '--format', 'json')).
     .join(', ');
 const EXPECTED = ['inner 1, leaf 1, outer 1', 'leaf 1'];
 
-/** Opens what was built; the page and its worker must be recorded. */
+/** Opens the built app, whose page and worker must be recorded. */
 async function visit(built) {
     const files = filesOf(built);
     const server = await serve({ ...files, '/': files['/index.html'] }, { isolated: true });
@@ -89,7 +88,7 @@ const run = (cwd, script) => {
         spawnSync(process.execPath, ['--input-type=module', '--eval', script], { cwd, encoding: 'utf8' });
     assert.equal(status, 0, stderr + stdout);
 };
-/** Bundlers are this package's, not the app's. */
+/** This package's bundlers. */
 const from = (name) => JSON.stringify(import.meta.resolve(name));
 const OPTIONS = `{ post: '/traces', clock: 'precise', only: ['*'] }`;
 
@@ -175,7 +174,7 @@ test('esbuild bundles it', async () => {
             `esbuild-${format}`,
             BY_URL(`import file from './calls.wasm';\nconst moduleUrl = new URL(file, location.href).href;`),
         );
-        // It takes workers for entries of their own.
+        // It treats workers as entries.
         const main = readFileSync(join(path, 'main.js'), 'utf8').replace(
             `new URL('./worker.js', import.meta.url)`, `'/worker.js'`,
         );

@@ -1,5 +1,4 @@
-// Columns hold the events of the block's words: leaves too, with both forms of times. What JavaScript makes is what the
-// core makes.
+// Columns of a block, with both forms of times. JavaScript's are equal to the core's.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as zlib from 'node:zlib';
@@ -11,7 +10,7 @@ const [TIME, LEAVE, LEAF, UNWIND, WIDE_TIME, SWITCH, MARK] = [
     0x40000000, 0x80000000, 0x80000001, 0xc0000000, 0xe0000000, 0xe4000000, 0xe8000000,
 ];
 
-/** A block of these words. */
+/** Makes a block of words. */
 function block(words) {
     const bytes = new Uint8Array(16 + 4 * words.length);
     new Uint32Array(bytes.buffer, 16).set(words);
@@ -64,7 +63,7 @@ test('words of other kinds stay as they are', () => {
     );
 });
 
-/** Random words: mostly short ones of a kind, with so many times in a hundred words. */
+/** Random words with a percentage of times. */
 function randomWords(count, timesInHundred, hasLeaves, state) {
     const random = (below) => {
         state = (Math.imul(state, 1664525) + 1013904223) >>> 0;

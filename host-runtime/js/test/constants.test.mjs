@@ -1,4 +1,4 @@
-// What guest-shim and kperf-trace say is what the TypeScript says.
+// Constants and embedded modules, compared with guest-shim and kperf-trace.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const rust = (path) => readFileSync(join(ROOT, path), 'utf8');
 function constantsOf(path) {
     const found = {};
     const all = [...rust(path).matchAll(/pub(?:\(crate\))? const (\w+): [^=]+ = ([^;]+);/g)];
-    // Other constants of the same file may stand in it, also ones that come behind it.
+    // A value may refer to constants that precede or follow it.
     for (const [, name, value] of [...all, ...all, ...all]) {
         const text = /^b?"(.*)"$/.exec(value)?.[1];
         const number = value
@@ -110,13 +110,13 @@ test('the recorders are the very bytes of guest-shim, but for names', () => {
     const file = (name) => readFileSync(join(ROOT, name));
     for (const [name, own] of [['precise', wasm.RECORDER_PRECISE], ['ticker', wasm.RECORDER_TICKER]]) {
         const whole = file(`guest-shim/recorder.${name}.wasm`);
-        // The section of names is the last one. It begins with the id 0, its length in two bytes and what it is called.
+        // The name section is the last. It begins with the id 0, a length of two bytes, and its name.
         const names = '\x04name';
         const start = whole.lastIndexOf(names) - 3;
         assert.deepEqual(Buffer.from(own).subarray(0, start), whole.subarray(0, start), name);
         const [kept, all] = [own, whole].map((bytes) => Buffer.from(bytes).subarray(start + 3));
         assert.equal(kept.toString('latin1', 0, names.length), names);
-        // The names of the functions are there, as they were.
+        // The functions' names are unchanged.
         assert.deepEqual(kept, all.subarray(0, kept.length));
         assert.match(kept.toString('latin1'), /\x05enter.*\x05leave/s);
     }

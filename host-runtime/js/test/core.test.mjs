@@ -1,5 +1,4 @@
-// The core says what the command line says, of a trace in any pieces; it is small, and built from the sources that are
-// here.
+// The core: compared with the command, with traces in any pieces; its size and sources.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -61,7 +60,7 @@ test('the call tree sums up to the report, and is there while the trace grows', 
     });
     const { functions } = JSON.parse(kperf('report', path, '--format', 'json'));
     assert.equal(functions.length > 10, true);
-    // Names that several functions have carry a number in the tree.
+    // Names of several functions have a number in the tree.
     for (const { name, id, calls } of functions) {
         assert.equal(sums.get(name) ?? sums.get(`${name} #${id}`), calls, name);
     }
@@ -81,7 +80,7 @@ test('a profile has exact counts, and times with their error, while it grows too
     const found = functions.find(({ name }) => name === 'life::n_live_neighbors');
     assert.deepEqual([found.calls, found.min_nanos], [8_000_000, null]);
     assert.equal(found.self_nanos > 0 && found.share_error > 0 && found.share_error < 0.5, true, JSON.stringify(found));
-    // On a busy machine nobody samples for a while, and the last window may have little, or all.
+    // On a busy machine the sampler may not run for a while, and the last window may have few samples, or all.
     const seen = before.sampling?.samples ?? 0;
     assert.equal(
         before.calls <= calls && seen <= sampling.samples && sampling.samples > 0, true,
@@ -127,7 +126,7 @@ test('spans are those of the command line, to the byte', async () => {
         kperf('export', path, '--format', 'otlp', ...flags, '-o', file);
         const { all, account } = await requests(options, 4096);
         assert.equal(account.spans > 20, true, JSON.stringify(account));
-        // Messages that follow each other are one message with the fields of all: so the command writes them.
+        // Concatenated messages are one message with all fields, as the command writes it.
         assert.deepEqual(Buffer.concat(all.map(({ body }) => body)), readFileSync(file), flags.join(' '));
     }
 });
@@ -148,10 +147,9 @@ test('it is small', (t) => {
     const packed = gzipSync(wasm, { level: 9 }).length;
     t.diagnostic(`core.wasm: ${wasm.length} bytes, ${packed} gzipped`);
     // (150,000 until a call tree had limits, 155,000 until clocks could count instructions and a bad field cost only
-    // itself, 170,000 until there were
-    // names from elsewhere, allocations and the stretches of `view`, 180,000 until a trace told the recorder's own
-    // time, and which functions are inlined,
-    // 190,000 until windows of profiles named their parent.)
+    // itself, 170,000 until there were names from elsewhere, allocations and the stretches of `view`, 180,000 until a
+    // trace told the recorder's own time, and which functions are inlined, 190,000 until windows of profiles named
+    // their parent.)
     assert.equal(packed < 203_000, true, `${packed} bytes gzipped`);
     assert.deepEqual(WebAssembly.Module.imports(new WebAssembly.Module(wasm)), []);
 });

@@ -1,4 +1,4 @@
-// A trace tells for how long the process's threads ran on processors.
+// Processor times in a trace.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -32,7 +32,7 @@ test('what others took from the thread', { skip: process.platform !== 'linux' &&
         const recording = process.cpuUsage();
         while (since(recording) < 100e6);
         const { preempted } = await kperf.finish();
-        // Of four on a processor one runs.
+        // One of four threads on a processor runs.
         assert.equal(
             preempted.threads === 1 && preempted.count > 0 && preempted.nanos > 50e6, true, JSON.stringify(preempted),
         );

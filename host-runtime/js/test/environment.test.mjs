@@ -24,7 +24,7 @@ for (const [name, text] of Object.entries({
 
 const cwd = mkdtempSync(join(work, 'run-'));
 
-/** Runs a program; what it said, and the functions of its trace. */
+/** Runs a program, and returns its output. */
 function run(program, env) {
     writeFileSync(join(cwd, 'app.mjs'), `
         import { readFileSync } from 'node:fs';
@@ -77,7 +77,7 @@ test('settings that make no sense end the process before it does anything', () =
 test('an allocator is in one of the modules, and all are recorded', () => {
     const program = `load('count').count(); load('pool').take(8);`;
     const env = { KPERF_ALLOCATIONS: 'all', KPERF_ALLOCATOR: 'malloc=take', KPERF_CLOCK: 'precise' };
-    // The second time the modules come from the cache.
+    // The second time from the cache.
     for (let n = 0; n < 2; n++) {
         const { status, stderr } = run(program, env);
         assert.equal(status, 0, stderr);
@@ -85,16 +85,16 @@ test('an allocator is in one of the modules, and all are recorded', () => {
         assert.deepEqual(functions().map(({ name }) => name).sort(), ['count', 'take']);
         assert.match(kperf('report', join(cwd, 'app.kperf'), '--by', 'allocations'), /allocated 8 bytes in 1 block;/);
     }
-    // That no module has it is said once, at the end.
+    // A missing function is reported once, at the end.
     const missing = run(program, { ...env, KPERF_ALLOCATOR: 'malloc=take,free=give' });
     assert.match(
         missing.stderr,
         /^kperf: KPERF_ALLOCATOR: no module has the function of `free=give`\nkperf: \d+ events of 2 functions: [^\n]*\n$/,
     );
-    // A module of a thread counts as well.
+    // A thread's module counts, too.
     const thread = run(`if (!isMainThread) load('pool').take(8); else { load('count').count(); await worker(); }`, env);
     assert.match(thread.stderr, /^kperf: \d+ events of 2 functions: [^\n]*\n$/);
-    // One that is there with another type is told; its module is recorded all the same.
+    // A function of another type is reported; its module is still recorded.
     const wrong = run(program, { ...env, KPERF_ALLOCATOR: 'calloc=take' });
     assert.match(
         wrong.stderr,

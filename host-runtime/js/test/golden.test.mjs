@@ -1,6 +1,5 @@
-// The same program under the test clock gives the same events on every host, byte for byte: in node, in a worker
-// thread,
-// in a page, in a worker of it, and (tests/golden.rs) under wasmtime. `BLESS=1` writes the vector anew.
+// Equal events on all hosts under the test clock: in node, in a worker thread, in a page, in its worker and
+// (tests/golden.rs) under wasmtime. `BLESS=1` rewrites the golden trace.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -45,7 +44,7 @@ const inNode = async () => {
     return readFileSync(join(work, 'node.kperf'));
 };
 
-/** Writes the vector: the symbols and events of a trace, without what it says of this machine. */
+/** Writes the golden trace: symbols and events, without data of this machine. */
 function bless(trace) {
     const sink = new MemorySink();
     const clock = { kind: 'precise', source: 'test', ticks_per_second: 1e9, resolution_nanos: 1000 };

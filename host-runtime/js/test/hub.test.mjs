@@ -1,5 +1,4 @@
-// The queue to the thread that writes: nothing is lost or waits for ever, though threads are woken only where it is
-// worth it.
+// The queue to the writer's thread: no message is lost or waits forever, although threads are rarely woken.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
@@ -8,7 +7,7 @@ import { Hub, Message } from '../dist/node/hub.js';
 
 const MINUTE = 60_000;
 
-/** A thread with the other end, as `hub`; answers what it posts. */
+/** Runs a script with the other end as `hub` in a thread, and returns its message. */
 function otherEnd(hub, text) {
     const url = new URL('../dist/node/hub.js', import.meta.url);
     const code = `import('${url}').then(({ Hub, Message }) => {
@@ -39,7 +38,7 @@ test('senders that are further ahead than the queue is long wait, and all comes 
             { ...others, bytes: [...bytes] },
             { kind: Message.Block, first: true, more: false, bytes: [...numbered(next[recorder]++)] },
         );
-        // The first is looked at until the queue is full.
+        // The first message stays received until the queue is full.
         while (n === 0 && !isFull(hub)) {
             assert.equal(performance.now() < deadline, true, 'the queue is not full');
             sleep(1);
@@ -48,7 +47,7 @@ test('senders that are further ahead than the queue is long wait, and all comes 
     }
     assert.equal(hub.receive(0), undefined);
     const { count, nanos } = (await Promise.all(senders)).at(-1);
-    // One that is not woken looks after a second.
+    // A writer that is not woken looks after a second.
     assert.equal(count > 0 && nanos / count < 0.5e9, true, `${nanos} ns in ${count} stalls`);
 });
 
@@ -71,7 +70,7 @@ test('many blocks wake the writer, and one message of another kind', async () =>
             const received = hub.receive(${MINUTE});
             parentPort.postMessage({ kind: received?.kind, woken: performance.now() - begin < ${MINUTE / 2} });`);
         hub.waitForWriter(MINUTE);
-        // It waits by then.
+        // By then it waits.
         sleep(200);
         for (let n = 0; n < count; n++) hub.send(kind, 0, numbered(n));
         assert.deepEqual(await receiver, { kind, woken: true });

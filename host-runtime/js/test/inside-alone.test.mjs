@@ -1,4 +1,4 @@
-// Modules that have their recorder inside: what there is of them alone.
+// Modules with inlined probes.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -112,7 +112,7 @@ test('after the end nothing is recorded, and the guest goes on', () => {
 
 test('what a probe costs is measured inside', async () => {
     let cost;
-    // On a busy machine the ticker may stand still throughout; then nothing is said. It doesn't do so again and again.
+    // On a busy machine the ticker may stand still throughout, but not repeatedly.
     for (let tries = 0; !cost && tries < 20; tries++) {
         const path = join(work, `cost-${tries}.kperf`);
         const kperf = createRecorder({ path, clock: 'ticker' });
@@ -150,7 +150,7 @@ test('instances that are gone take no room, and leave what they did', async () =
     const { events, recorders } = kperf.finishSync();
     assert.deepEqual([events, recorders], [6 * TURNS * EACH, TURNS * EACH]);
     const report = JSON.parse(run('report', path, '--format', 'json'));
-    // A machine with other work tells of that.
+    // A busy machine adds warnings.
     const warnings = report.warnings.filter((warning) => !/stood still|the guest waited/.test(warning));
     assert.deepEqual([report.calls, warnings], [3 * TURNS * EACH, []]);
 });

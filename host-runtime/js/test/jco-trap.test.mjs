@@ -1,4 +1,4 @@
-// A component that jco has made modules and JavaScript of, and that traps, in node under `register`.
+// A trapping component, translated by jco, in node under `register`.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { symlinkSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,5 @@
-// Components that jco has made modules and JavaScript of, in node under `register` and in a page with the script's tag:
-// they do what they
-// do without, and their functions are called as often as under wasmtime.
+// Components, translated by jco, in node under `register` and in a page with the script's tag: they work as before,
+// with wasmtime's call counts.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -23,11 +22,11 @@ for (const name of ['command', 'library']) {
         writeFileSync(path, content);
     }
 }
-/** What the program itself does: of the rest jco's shims do other things than wasmtime. */
+/** The program's own calls; jco's shims differ from wasmtime's host functions. */
 const callsOf = (trace, own) => JSON.parse(kperf('report', trace, '--format', 'json')).functions
     .filter(({ name }) => own.test(name)).map(({ name, calls }) => `${name} ${calls}`).sort();
 
-/** Runs a program with and without the recorder: the same is on stdout. */
+/** Runs a program with and without the recorder, with equal output. */
 function recorded(name, program, ...args) {
     writeFileSync(join(work, `run-${name}.mjs`), program);
     const run = (...flags) => spawnSync(process.execPath, ['--no-warnings', ...flags, `run-${name}.mjs`, ...args], {

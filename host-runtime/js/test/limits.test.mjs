@@ -1,4 +1,4 @@
-// Servers that take traces where the system has no more room: for a file, or for a connection.
+// Servers of traces on a system without room for a file or a connection.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { folder, PACKAGE } from './support/cli.mjs';
 
-/** The most bytes of a file, until more are allowed. */
+/** The maximum size of a file, until the limit is raised. */
 const ROOM = 8 << 10;
 
-/** Starts a server under limits, and waits until it says its address. */
+/** Starts a server under limits, and waits for its URL. */
 async function start(t, cwd, limits, command) {
     const args = ['-c', `${limits}; exec "$@"`, 'bash', ...command];
     const child = spawn('bash', args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -23,7 +23,7 @@ async function start(t, cwd, limits, command) {
     return { child, url };
 }
 
-/** A part that has no room is posted again; when there is room it is in the file, once. */
+/** A part without room is posted again, and is in the file once when there is room. */
 async function recovers(t, cwd, command, address) {
     const { child, url } = await start(t, cwd, `trap '' XFSZ; ulimit -Sf ${ROOM >> 10}`, command);
     const parts = [randomBytes(100), randomBytes(3 * ROOM), randomBytes(100)];
@@ -62,7 +62,7 @@ test("so does Vite's development server", { skip }, async (t) => {
     await recovers(t, folder(), [process.execPath, '--input-type=module', '--eval', script], '/');
 });
 
-/** A part of a trace that begins. */
+/** The first part of a trace. */
 const PART = [
     'POST /.kperf/trace HTTP/1.1', 'host: localhost', `kperf-trace: ${'0'.repeat(32)}`, 'kperf-part: 0',
     'content-length: 1000', '', 'x',
@@ -82,7 +82,7 @@ test('clients that never say what they want, or say it slowly, keep nobody out',
         return socket;
     });
     t.after(() => slow.forEach((socket) => socket.destroy()));
-    // While a thousand come at once, one that has said nothing yet may be the stillest.
+    // While a thousand connect at once, a new connection may be the idlest.
     const settled = (socket) => new Promise((resolve) => socket.on('connect', resolve).on('close', resolve));
     await Promise.all(slow.map((socket) => socket.connecting && settled(socket)));
     for (let n = 0; n < 10; n++) {

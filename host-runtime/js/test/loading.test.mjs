@@ -1,5 +1,5 @@
-// `node --import kperf-wasm/register`: modules that nobody has rewritten get probes when a program loads them, and it
-// doesn't see that.
+// `node --import kperf-wasm/register`: modules without probes get them when a program loads them, and the program
+// doesn't notice.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -18,7 +18,7 @@ const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
 const LIFE = join(ROOT, 'examples/game-of-life/rust/life.wasm');
 const { parseWat } = await wabt();
 
-/** A module from its text, in the folder. */
+/** Assembles a module into the folder. */
 function assembled(name, text) {
     const module = parseWat(name, text, { tail_call: true, threads: true });
     writeFileSync(join(work, name), module.toBinary({ write_debug_names: true }).buffer);
@@ -33,7 +33,7 @@ assembled('hello.wasm', `(module
         (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8))))
     (func (export "_start") (call $say) (call $proc_exit (i32.const 7))))`);
 
-/** Runs a program in a folder of its own; what it said, how it ended, and its trace, if any. */
+/** Runs a program in its own folder, and returns its output, status and trace. */
 function run(program, { env = {}, register = true, name = 'app.mjs', flags = [] } = {}) {
     const cwd = mkdtempSync(join(work, 'run-'));
     writeFileSync(
@@ -152,7 +152,7 @@ test('a profile of an untouched module', { skip: !hasMultiMemory }, () => {
     assert.equal(callsOf(trace, 'life::is_valid_position'), 16_000);
 });
 
-/** What a program can see of a module and its instance. */
+/** Everything that a program can see of a module and its instance. */
 const LOOK = `
     const descriptor = (of, name) => { const { value, get, ...rest } = Object.getOwnPropertyDescriptor(of, name);
         return { ...rest, name: (value ?? get).name, length: (value ?? get).length }; };
@@ -263,7 +263,7 @@ for (const [name, program] of Object.entries({
         kperf('rewrite', join(work, 'hello.wasm'), '-o', probed);
         const plain = run(HELLO + program, { register: false });
         assert.equal(plain.stdout, 'hello\nexit 7\nmemory,_start\n');
-        // Those that the command has rewritten are recorded in the same way.
+        // Modules that the command has rewritten are recorded in the same way.
         for (const text of [HELLO + program, (HELLO + program).replace('WORK/hello.wasm', probed)]) {
             const { stdout, stderr, trace } = run(text);
             assert.equal(stdout, plain.stdout, stderr);
@@ -307,16 +307,16 @@ test('what was rewritten is kept, and taken from there', () => {
     run(program, { env });
     const [kept, ...others] = readdirSync(own);
     assert.deepEqual(others, []);
-    // Behind a checksum.
+    // After a checksum.
     const wasm = readFileSync(join(own, kept)).subarray(32);
     const put = (content) =>
         writeFileSync(join(own, kept), Buffer.concat([createHash('sha256').update(content).digest(), content]));
     assert.equal(WebAssembly.Module.customSections(new WebAssembly.Module(wasm), 'kperf.symbols').length, 1);
-    // What lies there is what runs.
+    // The kept module runs.
     assert.equal(callsOf(run(program, { env }).trace, 'life::is_valid_position'), 16_000);
     put(Buffer.from('a reason'));
     assert.match(run(program, { env }).stderr, /^kperf: wasm-[0-9a-f]{8} runs without probes: a reason\n$/);
-    // One that no engine takes is left out.
+    // A kept module that the engine refuses is ignored.
     put(wasm.subarray(0, wasm.length / 2));
     const broken = run(program, { env });
     assert.equal(broken.stdout, '5 steps, 19 live cells\n');
@@ -335,7 +335,7 @@ test('the cache makes room only with what is its own', () => {
     const ours = 'a'.repeat(64);
     for (const name of ['backup.tar', ours]) {
         writeFileSync(join(own, name), 'x');
-        // It takes no room on the disk.
+        // A sparse file.
         truncateSync(join(own, name), 2 ** 30 + 1);
         utimesSync(join(own, name), 1, 1);
     }
@@ -351,7 +351,7 @@ test('a large module is rewritten while the program goes on', () => {
         let turns = 0;
         const ticking = setInterval(() => turns++, 1);
         const compiled = WebAssembly.compile(bytes);
-        // What it is from here on doesn't matter.
+        // Its later content doesn't matter.
         bytes.fill(0);
         const module = await compiled;
         clearInterval(ticking);

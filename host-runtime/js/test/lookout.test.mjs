@@ -1,5 +1,4 @@
-// What is written of a lane that runs, piece by piece, is what its block holds in the end: also where an enter that was
-// written has become a leaf.
+// A running lane, written in pieces: equal to its block in the end, also if a written enter has become a leaf.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BLOCK_HEADER, END_MARK, LEAVE, START, SWITCH, TIME, WIDE_TIME } from '../dist/common/constants.js';
@@ -10,7 +9,7 @@ import { Lookout } from '../dist/node/lookout.js';
 
 const leaf = (id) => LEAVE + 1 + id;
 
-/** A lane with a block of its own, which is written anew with more words, and what looks into it yield. */
+/** A lane whose block is rewritten with more words, and the results of looks at it. */
 function lane() {
     const memory = new WebAssembly.Memory({ initial: 2, maximum: 2, shared: true });
     const header = new Uint32Array(memory.buffer, START, BLOCK_HEADER / 4);
@@ -79,7 +78,7 @@ test('the words of a wide time are not taken for a switch', () => {
 });
 
 test('a block that came is not written again when its thread was terminated before it said so', () => {
-    // What was put aside comes as a block, then what the recorder has.
+    // The earlier events come as a block, then the recorder's.
     const words = { earlier: [0, 5, 1000, 0, 1, TIME + 7], own: [0, 6, 1007, 0, 2] };
     const closed = (words) => [...words, TIME + 993, 0xc0000000 + (5 << 26)];
     const rest = (sent, gives, received, changes = 1) => {

@@ -1,4 +1,4 @@
-// What node sends to a real Collector is what the trace has.
+// Node's spans in a real Collector, compared with the trace.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
@@ -70,7 +70,7 @@ test('without a Collector the trace is there, and it is said', () => {
     assert.equal(JSON.parse(kperf('report', join(work, 'life.kperf'), '--format', 'json')).calls > 10_000, true);
 });
 
-/** A server that answers as it is told: status and headers, or `undefined` to hang up. */
+/** A server with scripted responses: status and headers, or `undefined` to hang up. */
 async function answering(answers, use) {
     const bodies = [];
     const server = createServer(async (request, response) => {
@@ -195,7 +195,7 @@ test('the environment says where spans go', () => {
     assert.throws(() => otlpFromEnvironment({ ...url, OTEL_EXPORTER_OTLP_HEADERS: 'x' }), /`x` is not key=value/);
 });
 
-/** The spans of what runs with a sink, as the Collector has them. */
+/** Runs something with a sink, and returns the Collector's spans. */
 async function recorded(options, run) {
     const collector = await startCollector(work);
     const sink = new OtlpSink(coreModule(), { endpoint: collector.endpoint, delay: 50 });
@@ -209,7 +209,7 @@ async function recorded(options, run) {
 }
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
-/** Of each call from the host: whether it is in the trace, its parent, its state; in the order of their times. */
+/** By call from the host, in order of time: whether it is in the trace, its parent and its state. */
 const outermost = (spans) => spans
     .filter(({ name }) => name === 'outer')
     .map(({ traceId, parentSpanId, traceState }) => [traceId === TRACE, parentSpanId ?? '', traceState]);

@@ -1,4 +1,4 @@
-// Programs have names of their own that begin as ours do: imports from `kperf`, exports `kperf.*`, a custom section.
+// Programs with names that begin as ours do: imports from `kperf`, exports `kperf.*`, a custom section.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
@@ -36,7 +36,7 @@ assembled(
     '(module (memory (export "kperf.memory") 1) (func (export "one") (result i32) (i32.const 1)))',
 );
 
-/** Runs a program; what it said, and its trace, if any. */
+/** Runs a program, and returns its output and trace. */
 function run(program, env = {}, register = true, files = {}) {
     const cwd = mkdtempSync(join(work, 'run-'));
     for (const [path, content] of Object.entries(files)) {

@@ -1,14 +1,14 @@
-// When parts of a trace are posted, and what becomes of them when the page goes. The clock and the server are made up.
+// Posts of parts of a trace, while the page runs and when it is closed, with an artificial clock and server.
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { PostSink } from '../dist/browser/post-sink.js';
 
-/** Lets promises go on. `CompressionStream` works in a thread of its own, so there is none. */
+/** Lets promises continue. There is no `CompressionStream`, which works in its own thread. */
 const rest = async () => {
     for (let n = 0; n < 50; n++) await null;
 };
 
-/** A sink, what it posts, and how each post is answered. */
+/** A sink, its posts, and functions that respond to them. */
 function posting() {
     mock.timers.enable({ apis: ['setTimeout'] });
     const posts = [];
@@ -102,7 +102,7 @@ test('a page that goes sends what browsers promise to send, and the rest too, in
     const { sink, posts, pass, end } = posting();
     sink.chunk(new Uint8Array(10_000));
     await pass(0);
-    // It isn't answered any more.
+    // It gets no response any more.
     sink.leave();
     for (const length of [40_000, 30_000, 5_000]) sink.chunk(new Uint8Array(length));
     sink.chunk(new Uint8Array(100));

@@ -1,4 +1,4 @@
-// Modules that make a profile, in node: exact counts, samples, slow calls.
+// Profiles in node: exact counts, samples, slow calls.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
@@ -39,7 +39,7 @@ const report = (trace) => JSON.parse(kperf('report', trace, '--format', 'json', 
 const counts = (trace) => Object.fromEntries(
     report(trace).functions.filter(({ calls }) => calls > 0).map(({ name, calls }) => [name, calls]),
 );
-/** The slow calls; those that are told of a busy machine's short ones are not asked for. */
+/** The slow calls, without short ones that a busy machine made slow. */
 const calls = (trace) => replay(trace, '--only', 'outer', '--only', 'inner', '--only', 'crash')
     .split('\n')
     .slice(1, -1)
@@ -51,7 +51,7 @@ const LIFE = `
     const wasi = new WASI({ version: 'preview1', args: ['life', '500'], returnOnExit: true });
     const { instance } = await WebAssembly.instantiate(readFileSync('WORK/NAME.wasm'), wasi.getImportObject());
     wasi.start(instance);`;
-/** Milliseconds that a slow call takes at least. */
+/** The minimum length of slow calls in milliseconds. */
 const SLOWLY = 120;
 const SLOW = `
     const SLOWLY = ${SLOWLY};
@@ -67,7 +67,7 @@ test('every call is counted, as a full trace counts them', { skip }, async () =>
     assert.equal(profile.stdout, trace.stdout);
     assert.deepEqual(counts(profile.trace), counts(trace.trace));
     const { clock, outcome, warnings } = report(profile.trace);
-    // A program of 20 ms may be over before the engine has optimised who looks: then some samples see nothing.
+    // A program of 20 ms may end before the engine has optimized the sampler, which then misses samples.
     const others = warnings.filter((warning) => !/samples? of \d+ did not see/.test(warning));
     assert.deepEqual([clock.kind, outcome, others], ['precise', 'completed', []]);
     const core = await openTrace({ tree: true });
@@ -98,7 +98,7 @@ test('samples find where the time goes, and slow calls are told', { skip }, () =
     assert.deepEqual(calls(trace), Array(3).fill(['outer() {', '  inner();', '} /* outer */']).flat(), stderr);
     assert.deepEqual(counts(trace), { outer: 3, inner: 3, leaf: 1006 });
     const inner = report(trace).functions.find(({ name }) => name === 'inner');
-    // What a busy machine takes longer for is told by the program itself.
+    // The program measures delays of a busy machine itself.
     const least = 3 * SLOWLY;
     const [most, calling] = JSON.parse(stdout);
     const told = `${JSON.stringify(inner)}, ${stdout}`;
@@ -119,7 +119,7 @@ test('how they ended: traps, exceptions, exits', { skip }, () => {
     };
     for (const [how, expected] of Object.entries(ends)) {
         const { trace, stderr } = run(`${SLOW} ${how}`);
-        // A module is told of its error when the turn is over: nobody knows by then whether it was a trap.
+        // Node reports a module's error after the turn, when the kind of error is unknown.
         const told = calls(trace).map((line) => line.replace('crash: host error', 'crash: trap'));
         assert.deepEqual(told, expected, stderr);
         assert.equal(report(trace).functions.find(({ name }) => name === 'inner').calls, 1);
@@ -142,7 +142,7 @@ test('a frame that an exception left is closed when its thread rests, or at once
     const kperf = createRecorder({ path, record: 'profile' });
     const { instance } = await kperf.instantiate(slow, { host: { wait: slowly } });
     assert.throws(() => kperf.call(() => instance.exports.crash(SLOWLY)), WebAssembly.RuntimeError);
-    // One that calls nothing is on top of the stack without moving its top.
+    // A leaf function doesn't move the top of the stack.
     const lowest = new Uint32Array(instance.exports['kperf.memory'].buffer, 64, 1);
     for (const rest of [(call) => kperf.call(call), async (call) => call()]) {
         try {
@@ -234,7 +234,7 @@ test('a sampler that was never started, by a thread that said it would, is start
     const [MESSAGES, STATE, IS_STARTING] = [0, 3, 3];
     const words = new Int32Array(getEnvironmentData('kperf-wasm').sampler);
     words[STATE] = IS_STARTING;
-    // Nor is a message waited for that went to one before, or that was never sent.
+    // It doesn't wait for messages to an earlier sampler, or that were never sent.
     words[MESSAGES]++;
     const { instance } = await kperf.instantiate(slow, { host: { wait: slowly } });
     instance.exports.outer(5);
@@ -298,7 +298,7 @@ test('slow calls are children of the span that is told, or active in call()', { 
     recorder.setParent(undefined);
     parent = { traceparent: span(active), tracestate: 'vendor=7' };
     call();
-    // What is told while a call is open is for the next.
+    // A parent that is set while a call is open is the next call's.
     then = () => recorder.setParent(span(inner));
     recorder.call(call);
     then = () => {};

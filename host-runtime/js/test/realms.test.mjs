@@ -1,4 +1,4 @@
-// `node --import kperf-wasm/register`: wherever a program loads modules, beside its main thread too.
+// `node --import kperf-wasm/register`: modules in worker threads, contexts and processes.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
@@ -19,7 +19,7 @@ const module = parseWat('fib.wat', `(module (func $fib (export "fib") (param i32
 writeFileSync(join(work, 'fib.wasm'), module.toBinary({ write_debug_names: true }).buffer);
 const FIB = join(work, 'fib.wasm');
 kperf('rewrite', FIB, '-o', join(work, 'probed.wasm'));
-/** How many calls fib makes. */
+/** The number of calls of fib. */
 const CALLS = { 5: 15, 6: 25, 7: 41, 8: 67 };
 
 function run(program, { env = {}, flags = ['--import', REGISTER], name = 'app.mjs', files = {}, prepare } = {}) {
@@ -63,7 +63,7 @@ test('worker threads, whatever flags and environment they are given', () => {
         assert.equal(stdout, '5\n'.repeat(5), stderr);
         assert.equal(callsOf(trace), 5 * CALLS[5], stderr);
     }
-    // What is said of filters holds in threads that have another environment.
+    // Filters are the same in threads with another environment.
     const { traces } = run(program, { env: { KPERF_SKIP: '*' } });
     assert.deepEqual(traces, []);
 });

@@ -1,4 +1,4 @@
-// The recorder by hand, under the test clock: what stands in the trace, call by call.
+// The recorder by hand, under the test clock: the trace, call by call.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -11,7 +11,7 @@ const bytes = probed('test/programs/calls.wat', join(work, 'calls.wasm'));
 const module = new WebAssembly.Module(bytes);
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A guest whose host function is `call`, what it recorded so far, and its exports. */
+/** A guest whose host function is `call`: its exports and its calls so far. */
 function guest(call) {
     const sink = new MemorySink();
     const kperf = createRecorder({ sink, clock: 'test' });
@@ -80,7 +80,7 @@ test('a host function that calls back and catches leaves the outer frames open',
     });
     exports = guests.exports;
     exports.outer(1);
-    // Nothing tells the recorder that the exception was caught until the import has returned.
+    // The recorder notices a caught exception only when the import has returned.
     assert.deepEqual(guests.finish().calls, [
         'outer() {', '  inner() {', '    outer() {', '      inner() {', '        leaf();',
         '      } /* inner: unwound */', '    } /* outer: unwound */', '  } /* inner */', '  leaf();', '} /* outer */',

@@ -1,4 +1,4 @@
-// `node --import kperf-wasm/register`: programs that know nothing of it.
+// `node --import kperf-wasm/register` with programs that know nothing of it.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ probed(join(ROOT, 'examples/game-of-life/rust/life.wasm'), life);
 probed('test/programs/calls.wat', join(work, 'calls.wasm'));
 const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
 
-/** Runs a program in a folder of its own; its text, its trace, if any, and how it ended. */
+/** Runs a program in its own folder, and returns its output, trace and status. */
 function run(program, { args = [], env = {}, name = 'app.mjs', register = true } = {}) {
     const cwd = mkdtempSync(join(work, 'run-'));
     writeFileSync(join(cwd, name), program.replaceAll('WORK', work));
@@ -104,7 +104,7 @@ test('process.exit inside of the guest', () => {
 });
 
 test('a trap that nobody catches', () => {
-    // A module is told of its error when the turn is over: by then nobody knows what it was that left the frames open.
+    // Node reports a module's error after the turn, when the kind of error is unknown.
     for (const [how, reason] of [
         ['guest(() => {}).crash();', 'host error'], ['setTimeout(() => guest(() => {}).crash());', 'trap'],
     ]) {
@@ -160,7 +160,7 @@ async function interrupted(program, signal, calls, open) {
             const { calls: soFar, functions } = report(trace);
             return soFar >= calls && functions.reduce((sum, { unfinished }) => sum + unfinished, 0) === open;
         } catch {
-            // It isn't there yet, or not its header.
+            // The file or its header isn't written yet.
             return false;
         }
     };
@@ -183,7 +183,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGKILL']) {
         );
         assert.equal(resting.endedBy, signal);
         assert.deepEqual(lines(resting.trace), ['outer() {', '  inner();', '  leaf();', '} /* outer */']);
-        // A listener would not be called as long as this guest runs.
+        // A listener would not be called while this guest runs.
         const busy = await interrupted(`${CALLS} guest(() => { for (;;); }).outer(1);`, signal, 2, 2);
         assert.equal(busy.endedBy, signal);
         assert.deepEqual(lines(busy.trace), ['outer() {', '  inner(); /* cut off */', '} /* outer: cut off */']);
@@ -232,7 +232,7 @@ test('worker threads are lanes of the same trace', () => {
         assert.equal(callsOf(trace, 'leaf'), 1);
         const info = kperf('info', trace);
         assert.match(info, /^lanes {8}3$/m);
-        // All of it happened while the process ran: the threads count from one moment.
+        // All times are within the process's run: threads count from one moment.
         const { wall_nanos } = report(trace);
         assert.equal(wall_nanos > 1e6 && wall_nanos < 60e9, true, info);
     }

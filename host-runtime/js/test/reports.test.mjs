@@ -1,6 +1,4 @@
-// `npx kperf-wasm view|flame|diff`: what the command of Rust makes of the same traces, without it. And names that would
-// do something to a
-// terminal do nothing.
+// `npx kperf-wasm view|flame|diff`: compared with the Rust command. Names in traces don't change a terminal.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -20,7 +18,7 @@ const traces = ['a', 'b', 'c', 'd'].map((name, n) => {
 const profile = join(work, 'profile.kperf');
 kperf('run', life, '-q', '--record', 'profile', '--trace', profile, '--', '2000');
 
-/** Runs the package's command in a folder of its own. */
+/** Runs the package's command in its own folder. */
 function npx(...args) {
     const { status, stdout, stderr } =
         spawnSync(process.execPath, [join(PACKAGE, 'dist/node/cli.js'), ...args], { cwd: work, maxBuffer: 2 ** 28 });

@@ -1,5 +1,4 @@
-// The rewriter as a module of the package: it makes what the command line makes, is small, and built from the sources
-// that are here.
+// The rewriter: compared with the command; its size and sources.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -14,14 +13,14 @@ const rewriting = (...args) => rewritingOf(rewrite(...args));
 const work = folder();
 const rewriter = new WebAssembly.Module(readFileSync('dist/rewriter.wasm'));
 
-/** Modules of other people's, and ours. */
+/** Published modules, and ours. */
 const MODULES = {
     life: join(ROOT, 'examples/game-of-life/rust/life.wasm'),
     'sql-wasm': 'node_modules/sql.js/dist/sql-wasm.wasm',
     index_bg: 'node_modules/@resvg/resvg-wasm/index_bg.wasm',
 };
 
-/** Options of the rewriter, and the same as flags of the command. */
+/** The rewriter's options and the command's flags. */
 const WAYS = [
     [{ probe: 'import' }, []],
     [{ probe: 'import', imports: true, id_base: 1000 }, ['--imports', '--id-base', '1000']],
@@ -41,7 +40,7 @@ for (const [name, path] of Object.entries(MODULES)) {
         const wasm = readFileSync(path);
         const to = join(work, 'probed.wasm');
         for (const [options, flags] of WAYS) {
-            // Only this one has names.
+            // Only this module has names.
             if (options.only && name !== 'life') continue;
             kperf('rewrite', path, '-o', to, ...flags);
             const { wasm: probed, summary } =
@@ -67,13 +66,12 @@ test('its size and its speed', (t) => {
     const packed = gzipSync(wasm, { level: 9 }).length;
     t.diagnostic(`rewriter.wasm: ${wasm.length} bytes, ${packed} gzip, ${brotliCompressSync(wasm).length} brotli`);
     // (560,000 until it knew components, allocators and debug information that moves, 610,000 until it read which calls
-    // are inlined, 640,000 until
-    // it looked for split debug information, and packed large tables piece by piece, 646,000 until it read weights,
-    // 652,000 until it knew all of mimalloc.)
+    // are inlined, 640,000 until it looked for split debug information, and packed large tables piece by piece, 646,000
+    // until it read weights, 652,000 until it knew all of mimalloc.)
     assert.equal(packed < 656_000, true, `${packed} bytes gzipped`);
     assert.deepEqual(WebAssembly.Module.imports(rewriter), []);
     for (const [name, path] of Object.entries(MODULES).slice(0, effort(1, 3))) {
-        // In a process of its own, as where a program loads its first module.
+        // In its own process, as when a program loads its first module.
         const { bytes, ...millis } = JSON.parse(execFileSync(
             process.execPath, ['--input-type=module', '-e', MEASURE, path, join(work, 'timed.wasm'), CLI],
             { encoding: 'utf8' },

@@ -1,9 +1,7 @@
-// Runs the tests. The short form runs each file once: in the current node the files that depend on the engine's
-// modules,
-// threads and loaders, in this node all others with both browsers. It leaves out what rarely breaks: the files in
-// RARELY,
-// cases that are like others (support/effort.mjs), and engines between the oldest and the newest. KPERF_TESTS=all runs
-// everything: all files in this node, and all but browsers in node 24 and the current node.
+// Runs the tests. The short form runs each file once: in the current node the files that depend on the engine, in the
+// oldest node all others, with both browsers. It leaves out what rarely breaks: the files in RARELY, cases that are like
+// others (support/effort.mjs), and engines between the oldest and the newest. KPERF_TESTS=all runs everything: all files
+// in the oldest node, and all but browsers in node 24 and the current node.
 // `npm test -- WORD` runs the files with WORD in their names in all nodes.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -13,17 +11,17 @@ import { join } from 'node:path';
 process.chdir(new URL('..', import.meta.url).pathname);
 const named = (...names) => names.map((name) => `${name}.test.mjs`);
 
-/** What the newest engine may do otherwise. */
+/** Files whose behavior depends on the engine. */
 const OF_THE_ENGINE = named(
     'anchors', 'golden', 'inside', 'inside-alone', 'jco-trap', 'loading', 'own-names', 'profile', 'realms', 'recorder',
     'sampler', 'switch', 'threads-memory',
 );
-/** Other people's tools, examples, and forms of what other files test. */
+/** Published tools, examples, and variants of other files' tests. */
 const RARELY = named(
     'browser-examples', 'browser-instructions-programs', 'browser-policies', 'browser-suspension', 'bundlers', 'cpu',
     'jco', 'jco-trap', 'limits', 'own-names', 'toolchains',
 );
-/** Milliseconds after which tests are ended that do not end by themselves. */
+/** Milliseconds after which tests are killed. */
 const TIMEOUT = 25 * 60_000;
 
 const all = readdirSync('test').filter((name) => name.endsWith('.test.mjs'));
@@ -38,7 +36,7 @@ const isEngine = (file) => OF_THE_ENGINE.includes(file);
 const isLong = word !== '' || process.env.KPERF_TESTS === 'all';
 const short = files.filter((file) => !RARELY.includes(file));
 const beyondBrowsers = files.filter((file) => !isBrowser(file));
-// npm puts a node that is one of our packages before the machine's.
+// npm's PATH has the nodes of our packages before the machine's.
 const [oldest, middle, current] = [
     process.env.npm_node_execpath
         ?? process.execPath, 'node_modules/node-24/bin/node', 'node_modules/node-current/bin/node',
@@ -47,7 +45,7 @@ const passes = isLong
     ? [[oldest, files], [middle, beyondBrowsers], [current, beyondBrowsers]]
     : [[oldest, short.filter((file) => !isEngine(file))], [current, short.filter(isEngine)]];
 
-// Modules that are rewritten in the same way are so once (support/cli.mjs).
+// Rewritten modules, shared by all files (support/cli.mjs).
 const fixtures = mkdtempSync(join(tmpdir(), 'kperf-js-fixtures-'));
 process.on('exit', () => rmSync(fixtures, { recursive: true, force: true }));
 for (const [node, chosen] of passes.filter(([, chosen]) => chosen.length > 0)) {
@@ -59,7 +57,7 @@ for (const [node, chosen] of passes.filter(([, chosen]) => chosen.length > 0)) {
         stdio: 'inherit', timeout: TIMEOUT, env: { ...process.env, KPERF_TEST_FIXTURES: fixtures },
     });
     console.log(`== node ${version} took ${((performance.now() - start) / 1000).toFixed(1)} s`);
-    // What failed stands at the end of what is printed.
+    // Failures are at the end of the output.
     if (status !== 0) process.exit(1);
 }
 

@@ -1,4 +1,4 @@
-// What a sampler does with instances that rest.
+// The sampler and resting instances.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SHADOW_STACK } from '../dist/common/constants.js';
@@ -11,7 +11,7 @@ import { hasMultiMemory } from './support/cli.mjs';
 const skip = !hasMultiMemory && 'this node gives a module one memory';
 const MS = 1e6;
 
-/** The numbers at the front of a window. */
+/** The first numbers of a window. */
 function numbersOf(body) {
     let at = 0;
     const next = () => {
@@ -25,7 +25,7 @@ function numbersOf(body) {
     return { start, length, period, spanMin, samples, torn, cut, idle };
 }
 
-/** An instance of one function, and a sampler of it that looks at times of the test's. */
+/** An instance with one function, and its sampler, which samples at given times. */
 function sampled() {
     const memory = new WebAssembly.Memory({ initial: 17, maximum: 17, shared: true });
     const control = new SharedArrayBuffer(CONTROL_BYTES);
@@ -52,7 +52,7 @@ test('a call that is found after a rest has half of the time since the last look
     assert.equal(profiled.isResting, false);
     sampleAt(100 * MS);
     assert.equal(profiled.isResting, true);
-    // The look that finds it, and one that doesn't come late.
+    // The sample that finds it, and one on time.
     setOpen(true);
     sampleAt(102 * MS);
     assert.equal(profiled.isResting, false);
@@ -63,7 +63,7 @@ test('a call that is found after a rest has half of the time since the last look
     assert.equal(profiled.isResting, true);
     profiled.close(0, 203 * MS);
     const [{ start, length, samples, torn, idle }] = windows;
-    // It ended within the 2 ms since the look before that found it, so it has all of these.
+    // It ended within 2 ms after the sample that found it, and gets all of these.
     assert.deepEqual(
         { start, length, samples, torn, idle },
         { start: 0, length: 203 * MS, samples: 1004, torn: 0, idle: 200.1 * MS },
@@ -71,7 +71,7 @@ test('a call that is found after a rest has half of the time since the last look
 });
 
 test('turns after a rest get their time on average, however long they are', { skip }, () => {
-    // Turns at any moments between looks that are a millisecond apart.
+    // Turns at random moments, with samples every millisecond.
     for (const [turn, least, most] of [
         [0.1, 0.7, 1.3], [0.4, 0.85, 1.15], [1, 0.9, 1.25], [1.5, 0.9, 1.1], [5, 0.97, 1.05],
     ]) {

@@ -1,4 +1,4 @@
-// What `npx kperf-wasm serve` does to pages, policies and workers.
+// `npx kperf-wasm serve`: its changes to pages, policies and workers.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasHost } from '../dist/node/serve/hosts.js';
@@ -8,7 +8,7 @@ import { makeRoom, nonceOf, withRoom } from '../dist/node/serve/policy.js';
 
 const latin1 = (text) => Buffer.from(text).toString('latin1');
 
-/** The page with a tag in its place. */
+/** The page with the inserted tag. */
 function inserted(page) {
     const { at } = placeOfTag(page);
     return `${page.slice(0, at)}<T>${page.slice(at)}`;
@@ -38,7 +38,7 @@ test('the tag is the first thing in the head', () => {
     ]) {
         const page = latin1(text);
         assert.equal(inserted(page), latin1(expected));
-        // A beginning that is enough says the same as all of it.
+        // The beginning of a page gives the same result as the whole.
         for (let cut = 0; cut < page.length; cut++) {
             const start = page.slice(0, cut);
             if (placeOfTag(start).isCertain) assert.equal(inserted(start) + page.slice(cut), latin1(expected), start);

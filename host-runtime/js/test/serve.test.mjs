@@ -1,4 +1,4 @@
-// `npx kperf-wasm serve`, asked as browsers and others ask it.
+// `npx kperf-wasm serve`, requested as by browsers and others.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ const recorded = spawnSync(process.execPath, [
 ], { encoding: 'utf8' });
 assert.equal(recorded.status, 0, recorded.stderr);
 
-/** An answer, of paths as they are: `fetch` would tidy them. */
+/** A response to an unchanged path, which `fetch` would normalize. */
 const get = (server, path, headers = {}, method = 'GET', body) => new Promise((resolve, reject) => {
     const { hostname, port } = new URL(server.url);
     const asked = request({ hostname, port, path, headers, method, agent: false }, (response) => {
@@ -68,7 +68,7 @@ test('a folder is served as file servers do it, and nothing that is not for othe
     }
     assert.equal((await get(server, '/app.js', {}, 'POST')).status, 405);
     assert.equal((await get(server, '/app.js', {}, 'HEAD')).text, '');
-    // Parts, and what the browser has already.
+    // Ranges, and conditional requests.
     const part = await get(server, '/app.js', { range: 'bytes=2-4' });
     assert.deepEqual([part.status, part.text, part.headers['content-range']], [206, '234', 'bytes 2-4/10']);
     assert.equal((await get(server, '/app.js', { range: 'bytes=2-4', 'if-range': '"other"' })).status, 200);
@@ -79,7 +79,7 @@ test('a folder is served as file servers do it, and nothing that is not for othe
         [packed.text, packed.headers['content-encoding'], packed.headers['content-type']],
         ['packed', 'gzip', script.headers['content-type']],
     );
-    // Its packed form lies outside.
+    // Its packed form is outside the folder.
     assert.equal((await get(server, '/lib.js', { 'accept-encoding': 'gzip' })).text, 'lib');
     const moved = await get(server, '/a%20b?q=1');
     assert.deepEqual([moved.status, moved.headers.location], [307, '/a%20b/?q=1']);
@@ -134,7 +134,7 @@ test('pages of another server come through whatever their size and speed, and it
                 .end();
         }
         response.writeHead(200, { 'content-type': 'text/html' });
-        // The tag's place is known when the last byte of the head is there.
+        // The tag's position is known with the head's last byte.
         const page = `<!doctype html><html><head>${rest}`;
         for (const letter of page.slice(0, 30)) response.write(letter);
         setTimeout(() => response.end(page.slice(30)), 20);
@@ -147,7 +147,7 @@ test('pages of another server come through whatever their size and speed, and it
     assert.equal((await get(server, '/cut', asPage)).status, 502);
     await assert.rejects(get(server, '/cut-later', asPage));
     assert.equal((await get(server, '/moved')).headers.location, '/there');
-    // A worker keeps its own policy, with room for the recorder and for its script; nothing else is taken over.
+    // A worker keeps its own policy, extended for the recorder and its script.
     const { headers } = await get(server, '/.kperf/worker.js?to=/worker;1.js%3Fc');
     const own = server.url.replace(/\/$/, '');
     const room = `${new URL(own).host}/.kperf/ ${new URL(own).host}/worker%3B1.js`;
@@ -171,7 +171,7 @@ test('pages of another server come through whatever their size and speed, and it
     assert.equal((await server.end()).status, 0);
 });
 
-/** What comes back for these bytes, until the other side closes or says nothing for a while. */
+/** The response to raw bytes, until the connection is closed or idle. */
 const raw = (server, text) => new Promise((resolve) => {
     const { hostname, port } = new URL(server.url);
     const socket = connect(port, hostname, () => socket.write(text, 'latin1'));
@@ -209,13 +209,13 @@ test('whatever the other server says and the browser asks, it goes on', async ()
         [method, 200, method === 'GET' ? 'ok' : ''],
     );
     for (const path of ['/status', '/phrase']) assert.equal((await get(server, path)).status, 502, path);
-    // A body that a method mustn't have is told its end, so it is no second request.
+    // The length of a body of a method without one is passed on, so it isn't a second request.
     await raw(
         server,
         'DELETE /a HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n23\r\nGET /SMUGGLED HTTP/1.1\r\nhost: x\r\n\r\n\r\n0\r\n\r\n',
     );
     assert.match(asked.join(''), /DELETE \/a HTTP[^]*transfer-encoding: chunked/i);
-    // One that wants another protocol gets the whole answer if the site doesn't.
+    // A request for another protocol gets the whole response if the site refuses.
     const upgrade = 'HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n';
     assert.match(
         await raw(server, `GET /refused ${upgrade}`),
@@ -228,7 +228,7 @@ test('whatever the other server says and the browser asks, it goes on', async ()
     assert.match(await raw(
         server, 'GET http://localhost/.kperf/kperf.js HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n',
     ), /^HTTP\/1.1 200 OK/);
-    // A browser that goes away is told on.
+    // A closed connection is passed on.
     const before = closed;
     await raw(server, 'GET /never HTTP/1.1\r\nhost: localhost\r\n\r\n');
     await raw(server, 'GET /trailer HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n');
@@ -296,7 +296,7 @@ test('parts of traces make a file, in any order, and nothing else does', async (
     assert.equal(await post(id, 2, gzipSync(third), { 'content-encoding': 'gzip', 'kperf-last': '1' }), 200);
     assert.equal(await post(id, 1, second), 200);
     assert.equal(await post(id, 0, first), 200);
-    // One that comes twice changes nothing.
+    // A part that comes twice changes nothing.
     assert.equal(await post(id, 0, first), 200);
     await server.until(/^# trace: /m);
     assert.equal(await post(id, -1, first), 400);

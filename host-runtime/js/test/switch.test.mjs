@@ -1,4 +1,4 @@
-// Probes that are switched off and on while a program runs: what is in the trace is what ran while they were on.
+// Switching recording off and on in node: the trace has the calls that began while it was on.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -77,11 +77,11 @@ for (const way of traces) {
             exports.leaf();
         });
         exports = instantiate();
-        // Off, and in there off again; on behind that, and off again in the outermost.
+        // Off, nested off; then on, and off again in the outermost call.
         exports.outer(1);
         exports.leaf();
         kperf.setRecording(false);
-        // On from inside of calls that were off, below which it is switched off.
+        // On inside calls that began while it was off, and off in their callees.
         exports.outer(2);
         kperf.finishSync();
         assert.deepEqual(lines(trace()), [
@@ -137,7 +137,7 @@ for (const way of traces) {
             const kperf = createRecorder({ path, clock });
             const { instance } = await kperf.instantiate(calls[way], { host: { call() {} } });
             const { descend } = instance.exports;
-            // Many times, since the ticker writes the time while it is switched.
+            // Many times, because the ticker writes the time concurrently.
             const TURNS = 300;
             for (let n = 0; n < TURNS; n++) {
                 descend(99);
@@ -147,7 +147,7 @@ for (const way of traces) {
                 if (n % 16 === 0) await turn();
             }
             kperf.setRecording(false);
-            // Longer than the thread that writes looks away.
+            // Longer than the writer's interval.
             for (const until = performance.now() + 250; performance.now() < until;) descend(999);
             const { events } = await kperf.finish();
             assert.equal(events, 2 * 100 * TURNS);
@@ -172,7 +172,7 @@ test('a profile leaves out what is counted while it is off', { skip: !slow }, as
         kperf.setRecording(true);
         outer(5);
         second.leaf();
-        // Faster than anybody looks.
+        // Faster than the sampler.
         for (let n = 0; n < 50; n++) {
             kperf.setRecording(n % 2 === 1);
             leaf();
@@ -202,12 +202,12 @@ test('a profile\'s slow calls end with the switch, and its samples with them', {
     instance.exports.outer(2);
     on += performance.now() - begun;
     await kperf.finish();
-    // The second was switched on from within: its calls were not counted, and are seen open from there on.
+    // The second was switched on inside its calls: they are not counted, but samples see them open.
     assert.deepEqual(lines(path, '--only', 'outer', '--only', 'inner'), [
         'outer() {', '  inner(); /* unfinished */', '} /* outer: unfinished */', 'outer() {', '  inner();', '} /* outer */',
     ]);
     assert.deepEqual(counts(path), { outer: 1, inner: 1, leaf: 2 });
-    // It was off as long as on. Where the machine is busy the sampler hears late of the instance, and of a switch.
+    // It was off as long as on. On a busy machine the sampler notices the instance, and switches, late.
     const { self_nanos } = report(path);
     assert.equal(self_nanos > on * 0.25e6 && self_nanos < on * 1.25e6, true, `${self_nanos} in ${on} ms`);
 });
@@ -244,7 +244,7 @@ test('under `register` each thread has its switch', () => {
     }
 });
 
-// The next event is a leave, and the clock needn't be looked at for it.
+// The next event is a leave, which doesn't read the clock.
 test('a block that is handed over in the middle of a call', { skip: !hasMultiMemory }, () => {
     const counted = new WebAssembly.Module(
         probed('test/programs/calls.wat', join(work, 'counted.wasm'), '--probe', 'inline', '--clock', 'instructions'),

@@ -1,4 +1,4 @@
-// What threads on a shared memory allocate: each frees what the other was given, and has the same address after that.
+// Allocations of threads in a shared memory: each frees the other's block and gets its address.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ const work = folder();
 const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
 const ROUNDS = 20_000;
 const { parseWat } = await wabt();
-// Blocks have a flag each; the first that is free is the one that is given.
+// Each block has a flag; the first free one is allocated.
 const PROGRAM = `(module
     (import "env" "memory" (memory 1 1 shared))
     (func $malloc (export "malloc") (param $size i32) (result i32) (local $at i32)
@@ -32,7 +32,7 @@ writeFileSync(
     join(work, 'blocks.wasm'),
     parseWat('blocks.wat', PROGRAM, { threads: true }).toBinary({ write_debug_names: true }).buffer,
 );
-// Another module has a memory of its own, with a block at the same address.
+// Another module has its own memory, with a block at the same address.
 const OWN = `(module (memory 1)
     (func $malloc (export "malloc") (param i32) (result i32) (i32.const 256))
     (func $free (export "free") (param i32))

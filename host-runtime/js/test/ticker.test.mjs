@@ -1,4 +1,4 @@
-// A ticker that isn't run, or not there: the times in the trace are the guest's own all the same.
+// A ticker that isn't run, or doesn't exist: times are still the guest's own.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const work = folder();
 const WAYS = hasMultiMemory ? ['import', 'inline'] : ['import'];
 for (const way of WAYS) probed('test/programs/calls.wat', join(work, `${way}.wasm`), '--probe', way);
 
-/** The package with another beginning of the ticker's thread. */
+/** The package with another start of the ticker's thread. */
 function packageWith(text) {
     const root = mkdtempSync(join(work, 'package-'));
     cpSync(join(PACKAGE, 'dist'), join(root, 'dist'), { recursive: true });
@@ -109,7 +109,7 @@ for (const way of WAYS) {
             nanos >= said.least - 20 * ROUNDED && nanos <= said.most + 20 * ROUNDED, true,
             JSON.stringify({ nanos, ...said }),
         );
-        // No guest had the ticker's time while that stood still.
+        // No guest used the ticker's time while it stood still.
         assert.deepEqual([end.ticker_stalls.count, end.ticks.squares], [0, 0]);
     });
 
@@ -125,12 +125,12 @@ for (const way of WAYS) {
             await kperf.finish();
             console.log(JSON.stringify({ most, least }));`);
         const nanos = nanosOf('outer');
-        // At its beginning the time may have been as old as is believed without a look.
+        // At its beginning the time may have been as old as the limit.
         const OLD = 4e6;
         assert.equal(
             nanos >= said.least - ROUNDED && nanos <= said.most + OLD, true, JSON.stringify({ nanos, ...said }),
         );
-        // What stood still until then is told, and nothing else: events had a better clock for most of the time.
+        // Only the stall until then is reported: later events read the clock.
         const { ticks, ticker_stalls: stalls, end_ticks } = end;
         assert.equal(stalls.nanos < nanos && ticks.nanos < end_ticks, true, JSON.stringify(end));
         assert.equal(Math.sqrt(ticks.squares) < ticks.nanos * 0.75, true, JSON.stringify(end));
@@ -179,9 +179,9 @@ for (const way of WAYS) {
         const MS = 1e6;
         assert.deepEqual([head.clock.kind, head.clock.period_nanos], ['ticker', MS]);
         const [nanos, { ticks }] = [nanosOf('outer'), end];
-        // At each of ten ends a turn has the time of a tick.
+        // At ten ends a turn has the ticker's time.
         assert.equal(nanos > said.least * 0.8 && nanos < said.most * 1.2, true, JSON.stringify({ nanos, ...said }));
-        // One that spins has 250,000 a turn; other tests may take the processor from this one.
+        // A spinning turn has 250,000; other tests may preempt this one.
         assert.equal(ticks.count > 5 && ticks.count < said.most / MS + 10, true, JSON.stringify(end));
     });
 }
@@ -214,7 +214,7 @@ test('beside four processes that take the processors a guest has its own times',
                 nanos > said.most / 2 && nanos < said.most * 1.5, true, JSON.stringify({ nanos, ...said, end }),
             );
             const { ticks, ticker_stalls: stalls } = end;
-            // Guests that rest see no stall, nor are there more than there is time.
+            // Resting guests see no stall, and stalls are not longer than the run.
             assert.equal(
                 stalls.nanos <= ticks.nanos && ticks.nanos <= said.wall + 5e6, true, JSON.stringify({ end, ...said }),
             );
@@ -256,7 +256,7 @@ test('a ticker that is put aside naps: for longer if that is soon again, and whi
     const worker = new Worker(thread, { eval: true, workerData: memory });
     const naps = await new Promise((resolve, reject) => worker.on('message', resolve).on('error', reject));
     assert.deepEqual(naps, [40, 40, 80, 160, 320, 640, 1000, 1000, 20, 40]);
-    // Whoever asks now asks the host.
+    // Later readings ask the host.
     assert.deepEqual([hasTicked(memory), new BigInt64Array(memory.buffer)[0]], [true, 0n]);
 });
 
@@ -281,17 +281,17 @@ test('one without guests sleeps, until one begins or it is asked', async () => {
     const sleeps = () => Atomics.load(control, 244 / 4) === 1;
     try {
         await until(sleeps);
-        // It had patience for 100 ms, and nobody sees a time from before its sleep.
+        // It waited for 100 ms, and no time from before its sleep is visible.
         const before = lastTick();
         assert.deepEqual([before > 1100 && before < 1200, Atomics.load(time, 0)], [true, 0n], `${before}`);
         Atomics.store(control, GUESTS / 4, 1);
         wakeTicker(control);
-        // It doesn't sleep as long as one runs.
+        // It doesn't sleep while a guest runs.
         await until(() => lastTick() > before + 1000);
         assert.deepEqual([sleeps(), Atomics.load(time, 0) > 0n], [false, true]);
         Atomics.store(control, GUESTS / 4, 0);
         await until(sleeps);
-        // One that began and ended between two looks has run: it sleeps 100 ms later again.
+        // A guest ran between two looks: it sleeps 100 ms later.
         const then = lastTick();
         new Float64Array(memory.buffer)[GUEST_TOTAL / 8] += 5e6;
         wakeTicker(control);

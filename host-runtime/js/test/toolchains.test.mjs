@@ -1,6 +1,4 @@
-// Real output of compilers that bring JavaScript of their own, and knows nothing of us: its modules are rewritten,
-// nothing
-// else, and it does what it did.
+// Output of compilers with their own JavaScript: the rewritten modules work as before.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -125,6 +123,6 @@ test('Go', { skip: go.status !== 0 && 'there is no Go' }, () => {
     };
     const { text, calls } = compare('go', files, 'main.wasm', undefined, ['wasm_exec_node.js', 'main.wasm']);
     assert.equal(text, 'go: 55 610\n');
-    // A function that was put aside by the scheduler is entered again: never fewer calls than there were.
+    // A function that the scheduler suspends is entered again: never fewer calls.
     assert.equal(calls(/^main\.fib$/) >= 1973 + 177, true, `${calls(/^main\.fib$/)}`);
 });

@@ -1,4 +1,4 @@
-// `node --import kperf-wasm/register`: whatever goes wrong on our side, the program runs as it did, and one line says
+// `node --import kperf-wasm/register`: whatever fails in the recorder, the program runs as before, and one line says
 // why nothing is recorded.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -21,7 +21,7 @@ const module = parseWat('fib.wat', `(module (func $fib (export "fib") (param i32
         (else (i32.add (call $fib (i32.sub (local.get 0) (i32.const 1))) (call $fib (i32.sub (local.get 0) (i32.const 2))))))))`, {});
 const FIB = join(work, 'fib.wasm');
 writeFileSync(FIB, module.toBinary({ write_debug_names: true }).buffer);
-/** How many calls fib(5) makes. */
+/** The number of calls of fib(5). */
 const CALLS = 15;
 const [major] = process.versions.node.split('.').map(Number);
 
@@ -31,7 +31,7 @@ const LOAD = `
     const run = (bytes) => new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports.fib(5);
 `;
 
-/** Runs a program in a folder of its own; what it said, how it ended, and its trace, if any. */
+/** Runs a program in its own folder, and returns its output, status and trace. */
 function run(program, { env = {}, flags = [], cwd = mkdtempSync(join(work, 'run-')) } = {}) {
     writeFileSync(join(cwd, 'app.mjs'), program.replaceAll('FIB', FIB).replaceAll('LIFE', LIFE));
     const given = { ...process.env, KPERF_CACHE: join(work, 'cache'), ...env };
@@ -47,7 +47,7 @@ function run(program, { env = {}, flags = [], cwd = mkdtempSync(join(work, 'run-
 const callsOf = (trace) => JSON.parse(kperf('report', trace, '--format', 'json')).functions
     .filter(({ name }) => name === 'fib')
     .reduce((sum, { calls }) => sum + calls, 0);
-/** That the program ran and was recorded, and nobody complains. */
+/** Asserts that the program ran and was recorded, without messages. */
 function assertRecorded({ status, stdout, stderr, trace }, expected = '5\n', calls = CALLS) {
     assert.deepEqual([status, stdout], [0, expected], stderr);
     assert.match(stderr, /^kperf: \d+ events of \d+ functions?: kperf-wasm report app.kperf\n$/);
@@ -109,7 +109,7 @@ test('a module that another version rewrote is not recorded', { skip: major < 22
     assert.notEqual(at, -1);
     bytes.write('kperf.state.past', at);
     writeFileSync(path, bytes);
-    // More calls than a block has room for.
+    // More calls than fit a block.
     const { status, stdout, stderr, trace } = run(`
         import { readFileSync } from 'node:fs';
         const { instance } = await WebAssembly.instantiate(readFileSync('${path}'));
@@ -127,7 +127,7 @@ const RUN_LIFE = `
     const wasi = new WASI({ version: 'preview1', args: ['life', '5'] });
     const { instance } = await WebAssembly.instantiate(readFileSync('LIFE'), wasi.getImportObject());
     wasi.start(instance);`;
-/** That the game of life ran and was recorded. */
+/** Asserts that the Game of Life ran and was recorded. */
 function assertLife({ status, stdout, stderr }) {
     assert.deepEqual([status, stdout], [0, '5 steps, 19 live cells\n'], stderr);
     assert.match(stderr, /^kperf: \d+ events of 152 functions: kperf-wasm report app.kperf\n$/);
@@ -153,7 +153,7 @@ test('what is kept and broken is replaced', () => {
 });
 
 test('a cache that nobody can write to', () => {
-    // A file, or something below one, isn't a folder, not even for root.
+    // A file, or a path below one, isn't a folder, even for root.
     writeFileSync(join(work, 'file'), '');
     const env = { KPERF_CACHE: undefined, XDG_CACHE_HOME: undefined, HOME: join(work, 'file') };
     for (const given of [env, { KPERF_CACHE: join(work, 'file') }, { KPERF_CACHE: '/proc/1/fd' }]) {
@@ -186,7 +186,7 @@ for (const [name, program] of Object.entries({
 }
 
 test('bytes that are no module use up no ids', () => {
-    // A section of functions that says it has 2^32 - 1.
+    // A function section with a count of 2^32 - 1.
     assertRecorded(run(`${LOAD}
         console.log(run(bytes));
         const claims = [0, 97, 115, 109, 1, 0, 0, 0, 3, 5, 255, 255, 255, 255, 15];
@@ -274,7 +274,7 @@ test('empty settings are none', () => {
 });
 
 test('a recording that can not begin', () => {
-    // This stands for whatever fails then.
+    // Any failure at that moment.
     const reason = 'nobody counts the processors';
     const cpus = pathToFileURL(join(work, 'no-processors.cjs'));
     writeFileSync(
@@ -293,7 +293,7 @@ test('a recording that can not begin', () => {
     ]);
 });
 
-/** Starts processes that record and answer `pid` and their results, when they are told to end. */
+/** Starts recording processes, which return their pid and output when they are ended. */
 async function together(count, cwd) {
     writeFileSync(
         join(cwd, 'app.mjs'), `${LOAD} console.log(run(bytes)); process.stdin.resume();`.replaceAll('FIB', FIB),
@@ -302,7 +302,7 @@ async function together(count, cwd) {
         process.execPath, ['--no-warnings', '--import', REGISTER, 'app.mjs'],
         { cwd, env: { ...process.env, KPERF_CACHE: join(work, 'cache') } },
     ));
-    // One that a failed test left would keep this process.
+    // A process left by a failed test would keep this one alive.
     after(() => children.forEach((child) => child.kill('SIGKILL')));
     return Promise.all(children.map(async (child) => {
         let stderr = '';
@@ -314,7 +314,7 @@ async function together(count, cwd) {
 
 test('processes with the same file at once have a trace each', async () => {
     const cwd = mkdtempSync(join(work, 'run-'));
-    // Also where the trace of a process before lies there.
+    // Also if there is an earlier process's trace.
     for (let round = 0; round < 4; round++) {
         const processes = await together(3, cwd);
         const said = await Promise.all(processes.map(({ end }) => end()));
@@ -333,7 +333,7 @@ test('processes with the same file at once have a trace each', async () => {
 test('a process that was killed leaves its trace, until the next one takes the name', async () => {
     const cwd = mkdtempSync(join(work, 'run-'));
     const [{ child }] = await together(1, cwd);
-    // What threads have recorded is looked at ten times a second; before the first look there is nothing to read.
+    // Lanes are read ten times a second; before the first read there is no trace.
     const callsSoFar = () => {
         try {
             return callsOf(join(cwd, 'app.kperf'));
@@ -379,7 +379,7 @@ test('a module that was cloned or posted has no table to be seen', () => {
         const { port1, port2 } = new MessageChannel();
         const module = new WebAssembly.Module(bytes);
         port1.postMessage(module);
-        // Who has rewritten a module knows of its table.
+        // A program that rewrites a module itself sees its table.
         for (const seen of [module, structuredClone(module), receiveMessageOnPort(port2).message,
             new WebAssembly.Module(readFileSync('${join(work, 'fib.table.wasm')}'))]) {
             console.log(WebAssembly.Module.customSections(seen, 'kperf.symbols').length,
@@ -409,7 +409,7 @@ test('a recorder that samples what is allocated, beside a ticker', {
         import { readFileSync } from 'node:fs';
         const { instance } = await WebAssembly.instantiate(readFileSync('${join(work, 'pool.wasm')}'));
         for (let n = 0; n < 1000; n += 1) instance.exports.malloc(16);
-        // The ticker's thread gets the recorder's memory meanwhile.
+        // Meanwhile the ticker's thread gets the recorder's memory.
         await new Promise((resolve) => setTimeout(resolve, 500));
         console.log('done');`, { env: { KPERF_ALLOCATIONS: '256', KPERF_CLOCK: 'ticker' } });
     assert.deepEqual([status, stdout], [0, 'done\n'], stderr);

@@ -1,4 +1,4 @@
-// A real Chromium, Debian's.
+// Chromium, Debian's.
 import { chromium } from 'playwright-core';
 
 const FLAGS = [
@@ -6,7 +6,7 @@ const FLAGS = [
     '--disable-component-update', '--disable-sync',
 ];
 
-/** Starts the browser; whoever does closes it. */
+/** Starts the browser, which the caller closes. */
 export function launch(...flags) {
     const executablePath = process.env.KPERF_CHROMIUM ?? '/usr/bin/chromium';
     return chromium.launch({ executablePath, args: [...FLAGS, ...flags] });
@@ -17,11 +17,11 @@ export function launch(...flags) {
  * are expected.
  */
 export async function open(browser, url, expected = /^$/) {
-    // Closing a page that has made its own context would end that too, with all that the page is sending.
+    // Closing a page with its own context would end its requests, too.
     const page = await (await browser.newContext()).newPage();
     const errors = [];
     page.on('pageerror', (error) => errors.push(String(error.stack)));
-    // A server that fails for a while is part of a test.
+    // Some tests have a server that fails for a while.
     const isError = (message) =>
         message.type() === 'error' && !message.text().includes('status of 503') && !expected.test(message.text());
     page.on('console', (message) => isError(message) && errors.push(message.text()));

@@ -1,4 +1,4 @@
-// The project's own program: rewrites what tests run, and reads what they recorded.
+// The Rust command, with which tests rewrite modules and read traces.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -11,24 +11,24 @@ export const PACKAGE = fileURLToPath(new URL('../..', import.meta.url));
 export const CLI = process.env.KPERF_WASM_CLI ?? join(ROOT, 'target/release/kperf-wasm');
 if (!existsSync(CLI)) throw new Error(`${CLI} is missing: cargo build --release`);
 
-/** A folder for one test file; gone when its tests are over. */
+/** A folder for one test file, which is deleted at its end. */
 export function folder() {
     const path = mkdtempSync(join(tmpdir(), 'kperf-js-'));
     process.on('exit', () => rmSync(path, { recursive: true, force: true }));
     return path;
 }
 
-/** Runs the program; answers what it says on stdout. */
+/** Runs the command, and returns its stdout. */
 export function kperf(...args) {
     return execFileSync(CLI, args, { encoding: 'utf8', maxBuffer: 2 ** 28, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
-/** What the probes of modules are: `import`, or `inline` where inside.test.mjs runs the tests again. */
+/** The form of probes: `import`, or `inline` when inside.test.mjs runs the tests again. */
 export const PROBE = process.env.KPERF_TEST_PROBE ?? 'import';
-/** Whether this engine takes modules with several memories, as they have with their recorder inside. */
+/** Whether the engine has multi-memory, which inlined probes need. */
 export const hasMultiMemory = WebAssembly.validate(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 5, 5, 2, 0, 0, 0, 0));
 
-/** A module with probes. `npm test` gives all files a folder in which rewritten modules are kept. */
+/** A module with probes. Under `npm test` all files share rewritten modules. */
 export function probed(path, to, ...options) {
     const isChosen = options.includes('--probe') || options.includes('--record');
     const flags = [...(isChosen ? [] : ['--probe', PROBE]), ...options];

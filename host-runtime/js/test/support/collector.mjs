@@ -1,4 +1,4 @@
-// A real OpenTelemetry Collector on free ports that writes what it takes to a file.
+// An OpenTelemetry Collector on free ports, which writes to a file.
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -18,7 +18,7 @@ export function collectorProgram() {
     }
 }
 
-/** Two ports that nobody has. Both are held until both are known: else they may be the same. */
+/** Two free ports. Both are held until both are known, so they differ. */
 async function freePorts() {
     const servers = [createServer(), createServer()];
     for (const server of servers) await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -27,13 +27,13 @@ async function freePorts() {
     return ports;
 }
 
-/** Starts it in a folder. Pages of this machine may send to it. With `all` it takes metrics and profiles too. */
+/** Starts the Collector in a folder. It accepts pages of this machine, and with `all` metrics and profiles, too. */
 export async function startCollector(folder, { all = false } = {}) {
     for (let tries = 1; ; tries++) {
         try {
             return await start(folder, all);
         } catch (error) {
-            // Somebody may have taken one of its ports.
+            // One of its ports may have been taken.
             if (tries === 3) throw error;
         }
     }
@@ -61,7 +61,7 @@ service:
         { stdio: ['ignore', 'inherit', 'inherit'] },
     );
     const ended = new Promise((resolve) => child.on('exit', resolve));
-    // A test that fails before it asks for the spans leaves it behind.
+    // A failed test leaves it running.
     child.unref();
     process.on('exit', () => child.kill());
     for (let n = 0; ; n++) {
@@ -70,7 +70,7 @@ service:
         if (n > 300 || child.exitCode !== null) throw new Error('the Collector does not start');
         await new Promise((resolve) => setTimeout(resolve, 100));
     }
-    // The last line may be half there.
+    // The last line may be incomplete.
     const linesOf = (file) =>
         (existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line)) : []);
     const written = () => {
@@ -79,21 +79,21 @@ service:
     };
     return {
         endpoint: `http://127.0.0.1:${http}`,
-        /** Waits until it has so many spans. */
+        /** Waits for this number of spans. */
         async until(count) {
             for (let n = 0; written().length < count; n++) {
                 if (n > 300) throw new Error(`of ${count} spans ${written().length} came`);
                 await new Promise((resolve) => setTimeout(resolve, 100));
             }
         },
-        /** Ends it, which makes it write all it has; its spans, each with its resource's attributes. */
+        /** Ends it, so that it writes everything, and returns its spans with their resource's attributes. */
         async spans() {
             child.ref();
             child.kill('SIGTERM');
             await ended;
             return written();
         },
-        /** The messages of another signal that it has written. */
+        /** Its messages of another signal. */
         messages: (signal) => linesOf(fileOf(signal)),
     };
 }

@@ -1,11 +1,11 @@
-// A real Firefox, Debian's. Nothing drives it: pages of tests post what they came to.
+// Firefox, Debian's. Nothing drives it: test pages post their results.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const PROGRAM = process.env.KPERF_FIREFOX ?? '/usr/bin/firefox-esr';
-/** It shall ask nobody anything, and tell nobody. */
+/** No requests to other servers. */
 const SETTINGS = {
     'app.normandy.enabled': false, 'app.update.enabled': false, 'browser.aboutwelcome.enabled': false,
     'browser.shell.checkDefaultBrowser': false, 'datareporting.policy.dataSubmissionEnabled': false,
@@ -14,10 +14,10 @@ const SETTINGS = {
 };
 const PATIENCE = 180_000;
 
-/** Whether it is here. */
+/** Whether it is installed. */
 export const isHere = existsSync(PROGRAM);
 
-/** Opens a page and keeps it open until something that it does is there; answers that. */
+/** Keeps a page open until `done` returns a result, and returns that. */
 export async function visit(url, done) {
     const profile = mkdtempSync(join(tmpdir(), 'kperf-firefox-'));
     const lines = Object.entries(SETTINGS).map(([name, value]) => `user_pref(${JSON.stringify(name)}, ${value});\n`);

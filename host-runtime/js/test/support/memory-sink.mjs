@@ -1,4 +1,4 @@
-// A sink that keeps what it is given.
+// A sink that keeps its chunks.
 import { writeFileSync } from 'node:fs';
 import * as zlib from 'node:zlib';
 

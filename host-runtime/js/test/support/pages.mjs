@@ -1,6 +1,6 @@
-// Scripts that run in pages and in workers of them.
+// Scripts for pages and workers.
 
-/** Runs the Game of Life under WASI; a promise of its text. For module scripts. */
+/** Runs the Game of Life under WASI, and returns a promise of its output. For module scripts. */
 export const LIFE = `
     import { WASI, File, OpenFile, ConsoleStdout } from '/wasi/index.js';
     async function life(steps, recorder = WebAssembly, url = '/life.wasm') {
@@ -13,17 +13,17 @@ export const LIFE = `
         wasi.start(instance);
         return text;
     }
-    /** Bytes as something that gets out of a page. */
+    /** Bytes in a form that a page can return. */
     async function encoded(blob) {
         return Array.from(new Uint8Array(await blob.arrayBuffer()));
     }`;
 
-/** A page whose `result` is what the module script puts there. */
+/** A page whose module script sets `result`. */
 export function page(script, head = '') {
     return `<!doctype html><title>test</title>${head}<script type="module">${LIFE}\n${script}</script>`;
 }
 
-/** A page whose `result` is what a module worker posts. */
+/** A page whose `result` is a module worker's message. */
 export function inWorker(script, head = '') {
     const files = {
         '/worker.js': `${LIFE}\n${script}\nglobalThis.result.then((value) => postMessage(value), (error) => postMessage({ error: String(error.stack) }));`,

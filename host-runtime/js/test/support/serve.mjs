@@ -1,4 +1,4 @@
-// `npx kperf-wasm serve`, as tests start and end it.
+// Starts and ends `npx kperf-wasm serve`.
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,12 +7,12 @@ import { kperf, PACKAGE } from './cli.mjs';
 
 const CLI = join(PACKAGE, 'dist/node/cli.js');
 
-/** Starts `kperf-wasm serve`, with traces below `work`; `end` sends it a signal and answers what it said. */
+/** Starts `kperf-wasm serve` with traces below `work`. `end` sends a signal and returns its output. */
 export async function start(work, ...args) {
     const traces = join(work, `traces-${Math.random()}`);
     const command = [CLI, 'serve', ...args, '--listen', '127.0.0.1:0', '--traces', traces];
     const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'pipe'] });
-    // A test that fails leaves it behind.
+    // A failed test leaves it running.
     after(() => child.kill());
     let [stdout, stderr] = ['', ''];
     child.stdout.on('data', (text) => (stdout += text));
@@ -34,7 +34,7 @@ export async function start(work, ...args) {
     return {
         url: /^http:\S+/m.exec(stderr)[0],
         until: (what) => until(what instanceof RegExp ? () => what.test(stdout) : what),
-        /** Waits for reports of the traces so far of which something holds. */
+        /** Waits until the reports of the traces fulfil a condition. */
         untilReported: (what) => until(() => {
             try {
                 return what(reports());

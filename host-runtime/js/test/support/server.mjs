@@ -1,5 +1,4 @@
-// Serves a page and what it needs, with the headers of a cross-origin isolated page or without, and takes what it
-// posts.
+// Serves test pages, isolated or not, and takes their posts.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join } from 'node:path';
@@ -28,7 +27,7 @@ export async function serve(files, { isolated, fail = 0, lose = 0, packages } = 
             try {
                 body = Buffer.concat(await request.toArray());
             } catch {
-                // The page was closed meanwhile.
+                // The page was closed.
                 return;
             }
             if (lose-- > 0) return;
@@ -55,7 +54,7 @@ export async function serve(files, { isolated, fail = 0, lose = 0, packages } = 
         }
     });
     await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-    // A test that fails leaves it behind.
+    // A failed test leaves it running.
     server.unref();
     /** The parts of a trace, each once, in their order. */
     const partsOf = (id) => [
@@ -67,10 +66,10 @@ export async function serve(files, { isolated, fail = 0, lose = 0, packages } = 
     };
     return {
         url: `http://127.0.0.1:${server.address().port}/`,
-        /** What was posted of a trace, or of the only one, in the order of its parts. */
+        /** The posted parts of a trace, or of the only one, in order. */
         trace: (id = posts[0].trace) => Buffer.concat(partsOf(id).map(({ body }) => body)),
         posts,
-        /** Waits until so many traces are there to their ends. */
+        /** Waits for this number of complete traces. */
         async whole(count) {
             for (let n = 0; [...new Set(posts.map(({ trace }) => trace))].filter(isWhole).length < count; n++) {
                 if (n > 600) {

@@ -1,11 +1,11 @@
-// Calls that a sampler sees, however late it comes by.
+// Calls that last until the sampler has seen them.
 import { getEnvironmentData } from 'node:worker_threads';
 
-/** The word by which a sampler is asked to look now, and which it takes back when it does. */
+/** The word that requests a sample now, and that the sampler resets. */
 const WAKE = 2;
 const PATIENCE = 60_000;
 
-/** Returns when the sampler whose words these are has begun to look so many times. */
+/** Returns when the sampler has begun this number of samples. */
 function untilItLooks(words, times) {
     const deadline = performance.now() + PATIENCE;
     for (let n = 0; n < times; n++) {
@@ -15,7 +15,7 @@ function untilItLooks(words, times) {
     }
 }
 
-/** Takes so many milliseconds, and until the sampler has seen what is open before and after that. */
+/** Takes at least `milliseconds`, with samples of the open calls before and after. */
 function slowlyUnder(words, milliseconds) {
     // When it begins to look for the first time it may not have heard of the instance; with the third it has seen the
     // calls.
@@ -24,12 +24,12 @@ function slowlyUnder(words, milliseconds) {
     untilItLooks(words, 2);
 }
 
-/** The same in threads of a process that records. */
+/** The same in threads of a recording process. */
 export function slowly(milliseconds) {
     slowlyUnder(new Int32Array(getEnvironmentData('kperf-wasm').sampler), milliseconds);
 }
 
-/** A script that gives a page `slowly`, if it is there before the recorder. */
+/** A script that defines `slowly` in a page, if it precedes the recorder. */
 export const SLOWLY = `<script>{
     const [WAKE, PATIENCE] = [${WAKE}, ${PATIENCE}];
     ${untilItLooks}
