@@ -12,7 +12,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CLI, hasMultiMemory, probed, ROOT } from '../test/support/cli.mjs';
+import { CLI, hasMultiMemory, probed, ROOT } from '../support/cli.mjs';
 
 const ROUNDS = Number(process.env.KPERF_ROUNDS ?? 15);
 const LIFE = join(ROOT, 'examples/game-of-life/rust/life.wasm');
@@ -60,8 +60,8 @@ async function inNode() {
 }
 
 async function inChromium() {
-    const { launch, open } = await import('../test/support/chromium.mjs');
-    const { serve } = await import('../test/support/server.mjs');
+    const { launch, open } = await import('../support/chromium.mjs');
+    const { serve } = await import('../support/server.mjs');
     const browser = await launch();
     const page = `<!doctype html><script type="module">
         import { WASI, File, OpenFile } from '/wasi/index.js';
