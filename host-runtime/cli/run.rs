@@ -20,7 +20,7 @@ mod wave;
 use crate::collect;
 use crate::send::{LiveSignals, SignalArg};
 use crate::shared::flags::parents::ParentArgs;
-use crate::shared::flags::probes::{ProbeArg, ProbeArgs};
+use crate::shared::flags::probes::{self, ProbeArg, ProbeArgs};
 use crate::shared::flags::sampling::{RecordArg, RecordArgs, SamplingArgs, StackArg};
 use crate::shared::output;
 use crate::shared::table::color::ColorArg;
@@ -263,8 +263,8 @@ impl Opts {
         }
         let (guest, warnings) = probing::with_probes(guest, &self.probes, clock)?;
         if !self.quiet {
-            crate::shared::flags::probes::report_warnings(&warnings);
-            guest.symbols.iter().for_each(crate::shared::flags::probes::report_allocators);
+            probes::report_warnings(&warnings);
+            guest.symbols.iter().for_each(probes::report_allocators);
         }
         Ok(guest)
     }

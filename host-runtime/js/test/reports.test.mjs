@@ -45,7 +45,7 @@ test('a page is the one that the command of Rust writes', () => {
             flags.join(' '),
         );
     }
-    assert.match(ok('view', traces[0], '--no-open').stderr, /^a\.html: [\d,]+ calls, each a span of its own$/m);
+    assert.match(ok('view', traces[0], '--no-open').stderr, /^a\.html: [\d,]+ calls, each drawn as a span$/m);
 });
 
 test('so are pictures', () => {

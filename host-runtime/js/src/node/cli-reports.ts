@@ -64,7 +64,7 @@ export function view(args: string[]): void {
     warn(made);
     if (output === '-') return;
     const { calls, shown, resolution } = made;
-    printStatus(`${output}: ${grouped(calls)} calls${resolution > 0 || shown < calls ? `, ${grouped(shown)} spans` : ', each a span of its own'}`);
+    printStatus(`${output}: ${grouped(calls)} calls${resolution > 0 || shown < calls ? `, ${grouped(shown)} spans` : ', each drawn as a span'}`);
     if (!values['no-open']) openPage(resolve(output));
 }
 
