@@ -12,7 +12,7 @@ import { REWRITER_SOURCE } from './rewriter-source.js';
 import { REWRITER_VERSION } from '../common/hook/version-source.js';
 import type { RewriterAnswer, RewriterData } from './rewriter-thread.js';
 import { rewriteThere, rewriteThereNow } from './server.js';
-import { REWRITER_NAME } from './workers.js';
+import { startOwn } from './workers.js';
 
 /** Settings of loading: see `PageConfig`. */
 export interface PageLoading extends Pick<RewriteOptions, 'only' | 'skip' | 'match' | 'imports'> {
@@ -23,9 +23,6 @@ export interface PageLoading extends Pick<RewriteOptions, 'only' | 'skip' | 'mat
     rewriter?: string;
     server?: string;
 }
-
-/** The original class, before `reachWorkers` wraps it. */
-const OwnWorker = globalThis.Worker;
 
 /** Adds probes to the modules that this page, or worker, loads. */
 export function loadingOf(config: PageLoading): Loading {
@@ -77,19 +74,13 @@ async function rewriteElsewhere(url: string | undefined, wasm: Uint8Array, optio
 
 function inWorker(data: RewriterData): Promise<RewriterAnswer> {
     return new Promise((resolve, reject) => {
-        const url = URL.createObjectURL(new Blob([REWRITER_SOURCE], { type: 'text/javascript' }));
-        // Some browsers throw if a Content-Security-Policy forbids it.
-        const worker = new OwnWorker(url, { name: REWRITER_NAME });
-        const end = (): void => {
-            worker.terminate();
-            URL.revokeObjectURL(url);
-        };
+        const worker = startOwn('rewriter', REWRITER_SOURCE);
         worker.onmessage = ({ data }: MessageEvent<RewriterAnswer>) => {
-            end();
+            worker.terminate();
             resolve(data);
         };
         worker.onerror = ({ message }) => {
-            end();
+            worker.terminate();
             reject(new Error(message || 'its worker was refused: a Content-Security-Policy has to allow `worker-src blob:`'));
         };
         worker.postMessage(data);

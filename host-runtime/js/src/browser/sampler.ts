@@ -8,7 +8,7 @@ import type { Sampling } from '../common/profile/sampling.js';
 import type { Found, SamplerData } from './sampler-thread.js';
 import { ISOLATED, isIsolated } from './isolation.js';
 import { SAMPLER_SOURCE } from './sampler-source.js';
-import { SAMPLER_NAME } from './workers.js';
+import { startOwn } from './workers.js';
 
 /** How long the worker may take for its last window, in milliseconds. */
 const PATIENCE = 5000;
@@ -43,8 +43,7 @@ export class PageSampler implements SamplerLink {
         this.now = now;
         this.#output = output;
         this.#sampling = sampling;
-        const url = URL.createObjectURL(new Blob([SAMPLER_SOURCE], { type: 'text/javascript' }));
-        this.#worker = new Worker(url, { name: SAMPLER_NAME });
+        this.#worker = startOwn('sampler', SAMPLER_SOURCE);
         this.#worker.addEventListener('error', () => (this.#failed = true));
         this.#worker.addEventListener('message', ({ data }: MessageEvent<Found>) => this.#found(data));
         const data: SamplerData = { control: this.#control.buffer, sampling, timeOrigin: performance.timeOrigin };

@@ -7,7 +7,7 @@ import { hasMultiMemory, type TimeSource } from '../common/recorder/lane.js';
 import { ISOLATED, isIsolated } from './isolation.js';
 import type { TickerData } from './ticker-thread.js';
 import { TICKER_SOURCE } from './ticker-source.js';
-import { TICKER_NAME } from './workers.js';
+import { startOwn } from './workers.js';
 
 /** Whether a ticker works here: the page shares memory with workers, and a module may have two memories. */
 export function tickerWorks(): boolean {
@@ -33,8 +33,7 @@ export function startTicker(clock: Clock, pace: TickerPace): Started {
     let failed = false;
     let worker: Worker | undefined;
     try {
-        const url = URL.createObjectURL(new Blob([TICKER_SOURCE], { type: 'text/javascript' }));
-        worker = new Worker(url, { name: TICKER_NAME });
+        worker = startOwn('ticker', TICKER_SOURCE);
         worker.addEventListener('error', () => (failed = true));
         const data: TickerData = { memory, timeOrigin: performance.timeOrigin, ...pace };
         worker.postMessage(data);

@@ -61,12 +61,20 @@ export function reachWorklets(url: string | URL): void {
     };
 }
 
-/** The names of our own workers. */
-export const [TICKER_NAME, SAMPLER_NAME, REWRITER_NAME] = ['kperf-ticker', 'kperf-sampler', 'kperf-rewriter'];
+/** The original; `reachWorkers` wraps it later. */
+const OwnWorker = globalThis.Worker;
+const OWN_NAME = /^kperf-(ticker|sampler|rewriter)$/;
+const urls = new Map<string, string>();
 
-/** Whether the options are of one of our own workers. */
+/** Starts one of our own workers. Some browsers throw if a Content-Security-Policy forbids it. */
+export function startOwn(name: 'ticker' | 'sampler' | 'rewriter', source: string): Worker {
+    const url = urls.get(name) ?? URL.createObjectURL(new Blob([source], { type: 'text/javascript' }));
+    urls.set(name, url);
+    return new OwnWorker(url, { name: `kperf-${name}` });
+}
+
 function isOurs(options: WorkerOptions | undefined): boolean {
-    return [TICKER_NAME, SAMPLER_NAME, REWRITER_NAME].includes(options?.name ?? '');
+    return OWN_NAME.test(options?.name ?? '');
 }
 
 /** Blobs by their URLs. */
