@@ -233,11 +233,11 @@ fn flags_that_are_for_modules_are_refused() {
     let command = example("command.wasm");
     let folder = Folder::new();
     for (flags, error) in [
-        (&["--record", "profile", "--stack", "native"][..], "a profile on the stack of the thread"),
+        (&["--record", "profile", "--stack", "native"][..], "sampling the stack of the thread"),
         (&["--record", "profile", "--clock", "instructions"], "--clock is for traces"),
-        (&["--probe", "inline"], "in a component it stands beside them"),
-        (&["--probe", "inline", "--clock", "instructions"], "in a component it stands beside them"),
-        (&["--allocations"], "a record of allocations"),
+        (&["--probe", "inline"], "a recorder inside the modules is not supported"),
+        (&["--probe", "inline", "--clock", "instructions"], "a recorder inside the modules is not supported"),
+        (&["--allocations"], "recording allocations"),
     ] {
         let ran = folder.run(&[&["run", &command], flags].concat());
         assert!(ran.code == Some(1) && ran.stderr.contains(error), "{flags:?}: {}", ran.stderr);

@@ -139,10 +139,11 @@ pub fn rewrite_component(wasm: &[u8], options: &Options) -> Result<RewrittenComp
         options: options.description.clone(),
         ..ModuleIdentity::default()
     };
-    let next_id = modules.iter().map(|module| module.told.symbols.id_end()).max().unwrap_or(options.id_base);
+    let next_id =
+        modules.iter().map(|module| module.described.symbols.id_end()).max().unwrap_or(options.id_base);
     let recorder = if makes_profile {
         // The ids of calls from outside are not known yet: at most two for each function.
-        let more = lifted.iter().flatten().filter(|export| export.tells()).count() as u32;
+        let more = lifted.iter().flatten().filter(|export| export.is_recorded()).count() as u32;
         Recorder::Profile(options.id_base..next_id.saturating_add(more.saturating_mul(2)))
     } else if clock == Clock::Instructions {
         Recorder::Counting
@@ -150,9 +151,9 @@ pub fn rewrite_component(wasm: &[u8], options: &Options) -> Result<RewrittenComp
         Recorder::Trace
     };
     let tables = Vec::new();
-    let mut told = graph::Told { exports: &lifted, paths: &paths, identity, next_id, tables };
+    let mut outside = graph::OutsideCalls { exports: &lifted, paths: &paths, identity, next_id, tables };
     let wasm = if needs.anything() {
-        let out = graph::write(wasm, &scan, &rewritten, &recorder, &needs, &mut told, &mut warnings)?;
+        let out = graph::write(wasm, &scan, &rewritten, &recorder, &needs, &mut outside, &mut warnings)?;
         #[cfg(feature = "validate")]
         if options.validate || cfg!(debug_assertions) {
             let features = wasmparser::WasmFeatures::all();
@@ -166,8 +167,8 @@ pub fn rewrite_component(wasm: &[u8], options: &Options) -> Result<RewrittenComp
     };
     Ok(RewrittenComponent {
         wasm,
-        exports: told.tables,
-        modules: modules.into_iter().map(|module| module.told).collect(),
+        exports: outside.tables,
+        modules: modules.into_iter().map(|module| module.described).collect(),
         warnings,
     })
 }

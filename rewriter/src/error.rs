@@ -59,7 +59,7 @@ pub enum ErrorKind {
         /// Where a function switches stacks.
         offset: u64,
     },
-    /// The filter matches no function.
+    /// No function passes the filters.
     NothingMatched {
         /// How many functions there were to choose from.
         functions: usize,
@@ -205,10 +205,10 @@ impl fmt::Display for Error {
                 }
             }
             ErrorKind::NothingMatched { functions: 1 } => {
-                write!(f, "the filter matches none of the module's functions: it has one")
+                write!(f, "the only function doesn't pass the filters")
             }
             ErrorKind::NothingMatched { functions } => {
-                write!(f, "the filter matches none of {functions} functions")
+                write!(f, "none of {functions} functions pass the filters")
             }
             ErrorKind::PatternMatchesNothing { pattern, hint } => {
                 write!(f, "no function's name matches `{pattern}`")?;

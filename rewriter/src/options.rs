@@ -1,3 +1,5 @@
+//! The options of a rewriting.
+
 use crate::{AllocatorOptions, Filter, Host, Recording, SymbolFile};
 
 /// What to rewrite, and how. The default puts a probe into every function that the module defines.

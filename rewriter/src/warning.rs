@@ -1,3 +1,5 @@
+//! Warnings of a rewriting.
+
 use crate::{Left, SkipReason};
 use kperf_abi::FuncIndex;
 use std::fmt;
@@ -41,7 +43,7 @@ pub enum Warning {
     /// module may be meant.
     NoAllocator {
         /// The option: `malloc=take`.
-        told: String,
+        option: String,
         /// Why.
         why: String,
     },
@@ -65,7 +67,7 @@ impl fmt::Display for Warning {
                     "dropped the custom section `{name}`: its offsets don't hold for the rewritten module"
                 )
             }
-            Warning::NoAllocator { told, why } => write!(f, "`{told}` is no allocator here: {why}"),
+            Warning::NoAllocator { option, why } => write!(f, "`{option}` is no allocator here: {why}"),
             Warning::DepthNotTracked { index, name } => {
                 write!(
                     f,

@@ -429,7 +429,7 @@ fn what_is_refused_is_named() {
     let again = rewrite(LIB).wasm;
     assert_eq!(
         refused(&again),
-        "the module has probes already (it carries `kperf.symbols`); rewrite the original"
+        "the module already has probes (a section `kperf.symbols`); rewrite the original"
     );
     assert_eq!(refused(&wasm("(module)")), "this is a core module, not a component");
     let reserved = r#"(component (core module $m (import "kperf" "enter" (func (param i32) (result i32))) (func))

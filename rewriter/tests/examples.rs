@@ -174,7 +174,7 @@ fn a_filter_that_matches_nothing_is_an_error_with_a_hint() {
     let only = vec![Pattern::parse("step").unwrap()];
     let options = Options { filter: Filter { only, skip: vec![] }, ..Options::default() };
     let error = rewrite(&example("rust"), &options).unwrap_err().to_string();
-    assert_eq!(error, "no function's name matches `step`; is it `*step*` that you want?");
+    assert_eq!(error, "no function's name matches `step`; did you mean `*step*`?");
 }
 
 #[test]

@@ -53,8 +53,8 @@ fn every_bit_flipped() {
 /// A valid module may be refused for these reasons only.
 fn refusal(error: &str) -> bool {
     error.contains("is not supported")
-        || error.contains("reserved name")
-        || error.contains("has probes already")
+        || error.contains("is reserved for probes")
+        || error.contains("already has probes")
 }
 
 #[test]

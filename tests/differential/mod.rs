@@ -58,7 +58,7 @@ fn a_rewritten_module_is_not_rewritten_again() {
     let wasm = wat::parse_str("(module (func (export \"f\")))").unwrap();
     let once = rewrite(&wasm, &Options::default()).unwrap().wasm;
     let error = rewrite(&once, &Options::default()).unwrap_err().to_string();
-    assert_eq!(error, "the module has probes already (it carries `kperf.symbols`); rewrite the original");
+    assert_eq!(error, "the module already has probes (a section `kperf.symbols`); rewrite the original");
 }
 
 /// Bytes that look random and are the same each time.

@@ -102,7 +102,7 @@ test('a module that uses a name which probes need runs as it is, and that is sai
             assert.match(
                 stderr,
                 new RegExp(
-                    `^kperf: wasm-[0-9a-f]{8} runs without probes: the module uses the reserved name \`${name}\`, which probes need for themselves\n$`,
+                    `^kperf: wasm-[0-9a-f]{8} runs without probes: the module uses the name \`${name}\`, which is reserved for probes\n$`,
                 ),
             );
         }

@@ -26,7 +26,7 @@ impl Export {
     }
 
     /// Whether any of its calls are recorded.
-    pub(super) fn tells(&self) -> bool {
+    pub(super) fn is_recorded(&self) -> bool {
         self.is_told || self.callback.as_ref().is_some_and(|(_, is_told)| *is_told)
     }
 }

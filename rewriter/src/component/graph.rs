@@ -23,7 +23,7 @@ type Result<T> = std::result::Result<T, reencode::Error<Error>>;
 const MAX_INSTANCES: usize = 1000;
 
 /// What guards need: the calls from outside that are recorded.
-pub(super) struct Told<'a> {
+pub(super) struct OutsideCalls<'a> {
     /// The functions that each component lifts.
     pub(super) exports: &'a [Vec<Export>],
     /// The prefix of each component's modules: `app/shop/`.
@@ -43,12 +43,12 @@ pub(super) fn write(
     modules: &[Option<&[u8]>],
     recorder: &Recorder,
     needs: &Needs,
-    told: &mut Told<'_>,
+    outside: &mut OutsideCalls<'_>,
     warnings: &mut Vec<Warning>,
 ) -> std::result::Result<Vec<u8>, Error> {
     let (scopes, next_component, next_module) = (Vec::new(), 0, 0);
     let mut graph =
-        Graph { scan, modules, recorder, needs, told, scopes, next_component, next_module, warnings };
+        Graph { scan, modules, recorder, needs, outside, scopes, next_component, next_module, warnings };
     let mut out = encoder::Component::new();
     graph.begin(&mut out);
     let written = graph.parse_component(&mut out, wasmparser::Parser::new(0), wasm);
@@ -65,7 +65,7 @@ struct Graph<'a, 't> {
     modules: &'a [Option<&'a [u8]>],
     recorder: &'a Recorder,
     needs: &'a Needs,
-    told: &'a mut Told<'t>,
+    outside: &'a mut OutsideCalls<'t>,
     /// The component that is written, after those around it.
     scopes: Vec<Scope>,
     next_component: usize,

@@ -50,11 +50,11 @@ pub(super) struct Guarded<'a> {
     pub(super) from: From<'a>,
     pub(super) ty: FuncType,
     /// How its calls are recorded.
-    pub(super) told: Option<Told<'a>>,
+    pub(super) record: Option<CallRecord<'a>>,
 }
 
 /// The recording of a call from outside.
-pub(super) struct Told<'a> {
+pub(super) struct CallRecord<'a> {
     pub(super) name: &'a str,
     pub(super) unnamed: bool,
     /// Whether `post-return` ends it.
@@ -129,23 +129,23 @@ fn module(functions: &[Guarded<'_>], table: &mut SymbolTable) -> Vec<u8> {
         let ty = GlobalType { val_type: ValType::I32, mutable: true, shared: false };
         imports.import(MODULE, name, EntityType::Global(ty));
     }
-    for (n, Guarded { ty, told, .. }) in functions.iter().enumerate() {
+    for (n, Guarded { ty, record, .. }) in functions.iter().enumerate() {
         let n = n as u32;
         let index = OURS + functions.len() as u32 + n;
         defined.function(OURS + n);
         exports.export(&n.to_string(), ExportKind::Func, index);
-        code.function(&match told {
-            Some(told) => {
+        code.function(&match record {
+            Some(record) => {
                 let symbol = Symbol {
                     id: kperf_abi::FuncId(table.id_end()),
                     func_index: FuncIndex(index),
-                    name: told.name.into(),
+                    name: record.name.into(),
                     exported: true,
-                    unnamed: told.unnamed,
+                    unnamed: record.unnamed,
                     ..Symbol::default()
                 };
-                names.append(index, told.name);
-                let call = lifted(OURS + n, ty, symbol.id.0, told.has_post_return);
+                names.append(index, record.name);
+                let call = lifted(OURS + n, ty, symbol.id.0, record.has_post_return);
                 table.symbols.push(symbol);
                 call
             }

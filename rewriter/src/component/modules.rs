@@ -20,7 +20,7 @@ const LONGEST: usize = 200;
 pub(super) struct Module {
     /// Its bytes, if it has probes.
     pub(super) wasm: Option<Vec<u8>>,
-    pub(super) told: CoreModule,
+    pub(super) described: CoreModule,
 }
 
 /// Puts probes into the modules that can have them.
@@ -53,7 +53,7 @@ pub(super) fn rewrite(
             let symbols = SymbolTable { module: identity, id_base: next_id, ..SymbolTable::default() };
             modules.push(Module {
                 wasm: None,
-                told: CoreModule { name, symbols, plan: None, left: Some(left) },
+                described: CoreModule { name, symbols, plan: None, left: Some(left) },
             });
             continue;
         }
@@ -74,10 +74,10 @@ pub(super) fn rewrite(
         next_id = symbols.id_end();
         // A module without probes may change too: it records what it catches, and counts instructions.
         let wasm = (wasm != original).then_some(wasm);
-        modules.push(Module { wasm, told: CoreModule { name, symbols, plan: Some(plan), left: None } });
+        modules.push(Module { wasm, described: CoreModule { name, symbols, plan: Some(plan), left: None } });
     }
-    let tells = modules.iter().any(|module| !module.told.symbols.symbols.is_empty())
-        || exports.iter().flatten().any(Export::tells);
+    let tells = modules.iter().any(|module| !module.described.symbols.symbols.is_empty())
+        || exports.iter().flatten().any(Export::is_recorded);
     check_filter(&modules, exports, options, tells)?;
     if !tells {
         modules.iter_mut().for_each(|module| module.wasm = None);
@@ -110,7 +110,7 @@ fn check_filter(
     options: &Options,
     tells: bool,
 ) -> Result<(), Error> {
-    let plans = modules.iter().filter_map(|module| module.told.plan.as_ref());
+    let plans = modules.iter().filter_map(|module| module.described.plan.as_ref());
     let functions = plans.flat_map(|plan| &plan.functions);
     let exports = exports.iter().flatten();
     let names = functions.clone().map(|function| function.display_name());

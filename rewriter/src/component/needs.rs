@@ -28,7 +28,7 @@ impl Needs {
             .iter()
             .zip(exports)
             .map(|(component, exports)| {
-                component.core_instantiates.iter().any(has_probes) || exports.iter().any(Export::tells)
+                component.core_instantiates.iter().any(has_probes) || exports.iter().any(Export::is_recorded)
             })
             .collect();
         let stacks = scan.components.iter().zip(&recorder).filter(|(_, has)| **has);

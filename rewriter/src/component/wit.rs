@@ -148,10 +148,10 @@ impl<'a> Definitions<'a> {
 
 /// The component that an index belongs to, and its arguments.
 #[derive(Clone)]
-struct Place<'s, 'a> {
+struct Scope<'s, 'a> {
     component: usize,
     /// The arguments, and the component that their indices belong to. `None` for the component to be named.
-    around: Option<Rc<(&'s BTreeMap<&'a str, Item>, Place<'s, 'a>)>>,
+    around: Option<Rc<(&'s BTreeMap<&'a str, Item>, Scope<'s, 'a>)>>,
 }
 
 /// The definition at the end of a chain.
@@ -162,8 +162,8 @@ enum Found<'s, 'a> {
     Import(Option<&'a str>, &'a str),
     /// An instance that it imports.
     Imported(&'a str),
-    Of(Place<'s, 'a>),
-    Bag(&'s BTreeMap<&'a str, Item>, Place<'s, 'a>),
+    Of(Scope<'s, 'a>),
+    Bag(&'s BTreeMap<&'a str, Item>, Scope<'s, 'a>),
 }
 
 /// Finds the names of one component's functions.
@@ -183,7 +183,7 @@ impl<'s, 'a> Names<'s, 'a> {
     pub(super) fn lifts(&mut self) -> Vec<Option<String>> {
         let Some(&own) = self.all.get(self.root) else { return Vec::new() };
         let mut names = vec![None; own.lifts];
-        let here = Place { component: self.root, around: None };
+        let here = Scope { component: self.root, around: None };
         let mut note = |lift: usize, name: String| {
             if let Some(place) = names.get_mut(lift).filter(|place| place.is_none()) {
                 *place = Some(name);
@@ -215,14 +215,14 @@ impl<'s, 'a> Names<'s, 'a> {
 
     /// The name of an imported function, by its index.
     pub(super) fn import(&mut self, function: u32) -> Option<String> {
-        let here = Place { component: self.root, around: None };
+        let here = Scope { component: self.root, around: None };
         match self.follow(&here, Item::Function(function), 0)? {
             Found::Import(instance, name) => Some(full(instance, name)),
             _ => None,
         }
     }
 
-    fn follow(&mut self, place: &Place<'s, 'a>, item: Item, depth: usize) -> Option<Found<'s, 'a>> {
+    fn follow(&mut self, place: &Scope<'s, 'a>, item: Item, depth: usize) -> Option<Found<'s, 'a>> {
         self.steps += 1;
         if self.steps > MOST_STEPS || depth > DEEPEST {
             return None;
@@ -247,7 +247,7 @@ impl<'s, 'a> Names<'s, 'a> {
                 },
                 Instance::Of(component, args) => {
                     let around = Some(Rc::new((args, place.clone())));
-                    Some(Found::Of(Place { component: (*component)?, around }))
+                    Some(Found::Of(Scope { component: (*component)?, around }))
                 }
                 Instance::Bag(items) => Some(Found::Bag(items, place.clone())),
                 Instance::Member(instance, name) => self.member(place, *instance, name, depth),
@@ -259,7 +259,7 @@ impl<'s, 'a> Names<'s, 'a> {
     /// An instance's export with this name.
     fn member(
         &mut self,
-        place: &Place<'s, 'a>,
+        place: &Scope<'s, 'a>,
         instance: u32,
         name: &'a str,
         depth: usize,

@@ -3,7 +3,7 @@
 use crate::debug_info::source::Sources;
 use crate::module::info::ModuleInfo;
 use crate::module::moves::Moves;
-use crate::plan::calls::Calls;
+use crate::plan::calls::CallTargets;
 use kperf_abi::{CallSite, Codes, FuncIndex, FunctionCode, Inlined, Row, Symbol, SymbolTable};
 
 /// How much of it.
@@ -20,7 +20,7 @@ pub(crate) fn codes(
     info: &ModuleInfo<'_>,
     table: &SymbolTable,
     sources: &Sources,
-    calls: Option<&Calls>,
+    calls: Option<&CallTargets>,
     detail: Detail<'_>,
 ) -> Codes {
     let imports = info.imported_funcs.len();
@@ -56,7 +56,7 @@ pub(crate) fn codes(
 pub(crate) fn add(
     table: &mut SymbolTable,
     first_file: u32,
-    calls: Option<&Calls>,
+    calls: Option<&CallTargets>,
     mut lines_of: impl FnMut(&Symbol) -> (Vec<Row>, Inlined),
     defined: impl Fn(FuncIndex) -> Option<usize>,
 ) {

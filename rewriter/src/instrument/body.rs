@@ -97,7 +97,10 @@ pub(crate) fn rewrite(
         return Ok(BodyFacts { refused: Some(SkipReason::TooLarge), ..facts });
     }
     if new.len() > MAX_SIZE && body.as_bytes().len() <= MAX_SIZE && puts.counting.is_some() {
-        return Err(not_counted(index, "its body would be larger than the 7654321 bytes that engines allow"));
+        return Err(not_counted(
+            index,
+            "its body would be larger than the 7,654,321 bytes that engines allow",
+        ));
     }
     let at = out.len();
     new.as_slice().encode(out);

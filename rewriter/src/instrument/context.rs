@@ -3,7 +3,7 @@
 use crate::debug_info::dwarf::Globals;
 use crate::instrument::form::{Form, Needs};
 use crate::instrument::hints::{self, Hints};
-use crate::instrument::parts::{Parts, Places};
+use crate::instrument::parts::{PartIndices, Parts};
 use crate::instrument::probe::Probes;
 use crate::instrument::types::Types;
 use crate::module::info::ModuleInfo;
@@ -23,7 +23,7 @@ pub(crate) struct Context<'a> {
     pub(crate) code: Probes,
     /// The parts added to the module, and their indices.
     pub(crate) parts: &'a Parts,
-    pub(crate) places: Places,
+    pub(crate) places: PartIndices,
     /// Number of added imports: the indices of defined functions grow by it.
     pub(crate) shift: u32,
     probes: Vec<Option<FuncId>>,
@@ -60,7 +60,7 @@ pub(crate) enum Outermost {
     /// This global has the outermost call's token.
     Global(u32),
     /// The recorder is beside the module and has this function for it.
-    Told(u32),
+    Function(u32),
 }
 
 /// How instructions are counted.
@@ -100,7 +100,7 @@ impl<'a> Context<'a> {
 
         let mut ids = plan.probed().map(|(id, _)| id);
         let first = ids.next().unwrap_or_default();
-        let places = Places {
+        let places = PartIndices {
             types: parts.place_types(types),
             first_import: imported,
             first_function: next_thunk,
@@ -174,7 +174,7 @@ impl<'a> Context<'a> {
             let function = |name| parts.imported(places, name).or_else(|_| parts.function(places, name));
             let outermost = match parts.global(places, names::STATE_ALLOCATOR) {
                 Ok(global) => Outermost::Global(global),
-                Err(_) => Outermost::Told(function(names::ALLOCATING)?),
+                Err(_) => Outermost::Function(function(names::ALLOCATING)?),
             };
             let memory = Memory {
                 outermost,
@@ -182,7 +182,7 @@ impl<'a> Context<'a> {
                 grew: function(names::GREW)?,
                 created: function(names::CREATED)?,
             };
-            self.places.sample = allocators.told.sample;
+            self.places.sample = allocators.described.sample;
             self.memory = Some((memory, allocators));
         }
         Ok(self)
@@ -275,12 +275,12 @@ impl<'a> Context<'a> {
     }
 
     fn tag_type(&self, tag: u32, offset: u64) -> Result<u32, Error> {
-        let no_tag = || Error::malformed(offset, "a clause names a tag that isn't there");
+        let no_tag = || Error::malformed(offset, "a clause with an unknown tag");
         self.info.tags.get(tag as usize).copied().ok_or_else(no_tag)
     }
 
     fn tag_values(&self, tag: u32, offset: u64) -> Result<&[ValType], Error> {
-        let no_function = || Error::malformed(offset, "a tag's type is no function type");
+        let no_function = || Error::malformed(offset, "the type of a tag is not a function type");
         let signature = self.info.signature(self.tag_type(tag, offset)?).ok_or_else(no_function)?;
         Ok(signature.params())
     }

@@ -46,7 +46,7 @@ pub(crate) struct Parts {
 
 /// Indices of the parts in the rewritten module.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct PartIndices {
     /// Index of each type.
     pub(crate) types: Vec<u32>,
     /// Function index of the first import.
@@ -258,19 +258,19 @@ impl Parts {
     }
 
     /// New index of an import.
-    pub(crate) fn imported(&self, places: &Places, name: &str) -> Result<u32, Error> {
+    pub(crate) fn imported(&self, places: &PartIndices, name: &str) -> Result<u32, Error> {
         let place = self.imports.iter().position(|import| import.0 == name);
         let place = place.ok_or_else(|| bug(format!("`{name}` is not imported")))?;
         Ok(places.first_import + place as u32)
     }
 
     /// New index of an exported function.
-    pub(crate) fn function(&self, places: &Places, name: &str) -> Result<u32, Error> {
+    pub(crate) fn function(&self, places: &PartIndices, name: &str) -> Result<u32, Error> {
         Ok(places.function(self.exported_function(name)?, self.import_count()))
     }
 
     /// New index of the counter.
-    pub(crate) fn counter(&self, places: &Places) -> Result<u32, Error> {
+    pub(crate) fn counter(&self, places: &PartIndices) -> Result<u32, Error> {
         match self.counter {
             Some(_) => Ok(places.first_imported_global),
             None => self.global(places, names::STATE_INSTRUCTIONS),
@@ -278,14 +278,14 @@ impl Parts {
     }
 
     /// New index of an exported global.
-    pub(crate) fn global(&self, places: &Places, name: &str) -> Result<u32, Error> {
+    pub(crate) fn global(&self, places: &PartIndices, name: &str) -> Result<u32, Error> {
         let export = self.exports.iter().find(|export| export.0 == name && export.1 == ExternalKind::Global);
         let export = export.ok_or_else(|| bug(format!("the recorder has no global `{name}`")))?;
         Ok(places.first_global + export.2)
     }
 
     /// The start function that replaces the module's own, and calls it.
-    pub(crate) fn start(&self, places: &Places) -> Option<u32> {
+    pub(crate) fn start(&self, places: &PartIndices) -> Option<u32> {
         self.function(places, names::START).ok()
     }
 
@@ -297,7 +297,7 @@ impl Parts {
     /// A template's parameters after the constants: the probe's locals.
     pub(crate) fn template_locals(
         &self,
-        places: &Places,
+        places: &PartIndices,
         name: &str,
     ) -> Result<Vec<wasm_encoder::ValType>, Error> {
         let index = self.exported_function(name)?.checked_sub(self.import_count());
@@ -311,7 +311,7 @@ impl Parts {
     }
 
     /// The template with this name.
-    pub(crate) fn template(&self, places: &Places, name: &str) -> Result<Template, Error> {
+    pub(crate) fn template(&self, places: &PartIndices, name: &str) -> Result<Template, Error> {
         let function = self.exported_function(name)?;
         let index = function.checked_sub(self.import_count());
         let body = index.and_then(|index| self.bodies.get(index as usize));
@@ -327,7 +327,7 @@ impl Parts {
         )
     }
 
-    pub(crate) fn encode_imports(&self, places: &Places, out: &mut Vec<u8>) {
+    pub(crate) fn encode_imports(&self, places: &PartIndices, out: &mut Vec<u8>) {
         for &(name, ty) in &self.imports {
             self.module.encode(out);
             name.encode(out);
@@ -340,12 +340,12 @@ impl Parts {
         }
     }
 
-    pub(crate) fn encode_functions(&self, places: &Places, out: &mut Vec<u8>) {
+    pub(crate) fn encode_functions(&self, places: &PartIndices, out: &mut Vec<u8>) {
         self.own().iter().for_each(|&ty| places.ty(ty).encode(out));
     }
 
     /// The memory, which never grows.
-    pub(crate) fn encode_memory(&self, places: &Places, out: &mut Vec<u8>) {
+    pub(crate) fn encode_memory(&self, places: &PartIndices, out: &mut Vec<u8>) {
         let Some(pages) = self.memory.map(|pages| pages(places.functions)) else { return };
         wasm_encoder::MemoryType {
             minimum: pages.into(),
@@ -359,7 +359,7 @@ impl Parts {
 
     pub(crate) fn encode_globals(
         &self,
-        places: &Places,
+        places: &PartIndices,
         section: &mut wasm_encoder::GlobalSection,
     ) -> Result<(), Error> {
         let mut mover = Mover { places, imports: self.import_count() };
@@ -384,7 +384,7 @@ impl Parts {
     }
 
     /// Exports for the host, under reserved names.
-    pub(crate) fn encode_exports(&self, places: &Places, section: &mut wasm_encoder::ExportSection) {
+    pub(crate) fn encode_exports(&self, places: &PartIndices, section: &mut wasm_encoder::ExportSection) {
         for &(name, kind, index) in self.exports.iter().filter(|export| is_exported(export.0)) {
             let (kind, index) = match kind {
                 ExternalKind::Func => (ExportKind::Func, places.function(index, self.import_count())),
@@ -396,7 +396,7 @@ impl Parts {
         }
     }
 
-    pub(crate) fn encode_bodies(&self, places: &Places, out: &mut Vec<u8>) -> Result<(), Error> {
+    pub(crate) fn encode_bodies(&self, places: &PartIndices, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut mover = Mover { places, imports: self.import_count() };
         let start = self.exported_function(names::START).ok();
         for (n, body) in self.bodies.iter().enumerate().take(self.own().len()) {
@@ -415,7 +415,7 @@ impl Parts {
     }
 }
 
-impl Places {
+impl PartIndices {
     fn ty(&self, index: u32) -> u32 {
         self.types.get(index as usize).copied().unwrap_or(u32::MAX)
     }
@@ -430,7 +430,7 @@ impl Places {
 
 /// Moves the recorder's indices.
 struct Mover<'a> {
-    places: &'a Places,
+    places: &'a PartIndices,
     imports: u32,
 }
 

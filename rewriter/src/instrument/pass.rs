@@ -15,7 +15,7 @@ use crate::names::func_names::FuncNames;
 use crate::names::section::module_name;
 use crate::names::symbol_file;
 use crate::plan::allocators::Allocators;
-use crate::plan::calls::Calls;
+use crate::plan::calls::CallTargets;
 use crate::plan::choose::Decision;
 use crate::plan::reach::HostReach;
 use crate::plan::stacks;
@@ -90,7 +90,7 @@ pub(crate) fn rewrite_in(
         recorded => Allocators::find(&info, &names, &options.allocators, recorded, &mut warnings)?,
     };
     let identity = ModuleIdentity {
-        allocations: options.recording.has_allocations().then(|| allocators.told.clone()),
+        allocations: options.recording.has_allocations().then(|| allocators.described.clone()),
         ..identity
     };
 
@@ -149,7 +149,7 @@ pub(crate) fn rewrite_in(
             warnings.extend(depth_not_tracked(&info, &plan, &facts));
             let tells_calls = sources.has_rows() || form.kind() == Kind::Counted;
             let probed = || FunctionSet::of(plan.probed().map(|(_, function)| function.index.0));
-            let calls = tells_calls.then(|| Calls::find(&info, &reach, probed()));
+            let calls = tells_calls.then(|| CallTargets::find(&info, &reach, probed()));
             let detail = match form.kind() {
                 Kind::Counted => Detail::All(Some((&moves, code_start))),
                 _ => Detail::Calls,

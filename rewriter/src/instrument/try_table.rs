@@ -105,7 +105,7 @@ impl OpenTryTable {
         first_spill: u32,
         spills: &mut Vec<ValType>,
     ) -> Result<OpenTryTable, Error> {
-        let no_label = || Error::malformed(offset, "a clause names a label that isn't there");
+        let no_label = || Error::malformed(offset, "a clause with an unknown label");
         let params = context.info.block_params(table.ty);
         let block_type = RoundtripReencoder.block_type(table.ty)?;
         let waiting = first_spill + spills.len() as u32..first_spill + (spills.len() + params.len()) as u32;

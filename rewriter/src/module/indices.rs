@@ -10,8 +10,8 @@ use crate::module::operators::Named;
 use wasmparser::{DataKind, DataSectionReader};
 
 /// The errors for an index that doesn't exist.
-const MEMORY: &str = "a memory that isn't there";
-const GLOBAL: &str = "a global that isn't there";
+const MEMORY: &str = "unknown memory";
+const GLOBAL: &str = "unknown global";
 
 /// Fails if a memory or a global doesn't exist.
 #[inline]

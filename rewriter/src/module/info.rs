@@ -204,7 +204,7 @@ impl<'a> ModuleInfo<'a> {
     pub(crate) fn check_type(&self, named: Option<u32>, offset: u64) -> Result<(), Error> {
         match named {
             Some(index) if index as usize >= self.types.len() => {
-                Err(Error::malformed(offset, format!("type {index} isn't there")))
+                Err(Error::malformed(offset, format!("unknown type {index}")))
             }
             _ => Ok(()),
         }

@@ -89,7 +89,7 @@ impl<'a> ModuleInfo<'a> {
                 let range = body.range();
                 let place = u32::try_from(range.start).ok().zip(u32::try_from(range.end).ok());
                 let (start, end) = place.ok_or_else(|| {
-                    Error::malformed(range.start, "a function body behind the first 4 GiB of the module")
+                    Error::malformed(range.start, "a function body after the first 4 GiB of the module")
                 })?;
                 self.bodies.push(BodyPlace { start, end });
                 Ok(())

@@ -7,7 +7,7 @@ use crate::module::functions::FunctionSet;
 use crate::module::info::{BodyPlace, ModuleInfo};
 use crate::names::demangle::demangle;
 use crate::names::section::for_each_name;
-use crate::plan::calls::Calls;
+use crate::plan::calls::CallTargets;
 use crate::plan::reach::HostReach;
 use crate::{Error, Host, Mismatch};
 use kperf_abi::symbols::ModuleIdentity;
@@ -312,7 +312,7 @@ impl Twin {
         let calls = info
             .as_ref()
             .ok()
-            .map(|info| Calls::find(info, &HostReach::find(info, &Host::default()), probed));
+            .map(|info| CallTargets::find(info, &HostReach::find(info, &Host::default()), probed));
         let imports = self.identity.imports;
         let defined = |index: FuncIndex| index.0.checked_sub(imports).map(|n| n as usize);
         let lines = |symbol: &Symbol| {

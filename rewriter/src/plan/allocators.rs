@@ -70,7 +70,7 @@ fn named(role_name: &str, wanted: &str) -> Result<&'static Role, Error> {
     let role = ROLES.into_iter().find(|role| role.name == role_name);
     role.ok_or_else(|| {
         let all: Vec<_> = ROLES.iter().map(|role| role.name).collect();
-        let why = format!("`{role_name}` is no kind of allocator; there are {}", all.join(", "));
+        let why = format!("`{role_name}` is not an allocator role; roles are {}", all.join(", "));
         ErrorKind::BadAllocator { name: wanted.to_owned(), why }.into()
     })
 }
@@ -85,7 +85,7 @@ pub(crate) fn is_wide(info: &ModuleInfo<'_>) -> bool {
 pub(crate) struct Allocators {
     by_index: BTreeMap<u32, &'static Role>,
     /// What the symbol table says about them.
-    pub(crate) told: Allocations,
+    pub(crate) described: Allocations,
 }
 
 impl Allocators {
@@ -120,7 +120,7 @@ impl Allocators {
         }
         for (role_name, wanted) in &options.names {
             let role = named(role_name, wanted)?;
-            let why = match told(info, names, role, wanted) {
+            let why = match function_named(info, names, role, wanted) {
                 Ok(index) => {
                     found.add(index, role, &names.get(info, index).name, "told");
                     continue;
@@ -131,11 +131,11 @@ impl Allocators {
                 let (name, why) = (wanted.clone(), why.to_string());
                 return Err(ErrorKind::BadAllocator { name, why }.into());
             }
-            let told = format!("{role_name}={wanted}");
+            let option = format!("{role_name}={wanted}");
             if why != Unfit::Missing {
-                warnings.push(Warning::NoAllocator { told: told.clone(), why: why.to_string() });
+                warnings.push(Warning::NoAllocator { option: option.clone(), why: why.to_string() });
             }
-            found.told.missing.push(told);
+            found.described.missing.push(option);
         }
         found.choose_what_frees(info);
         if !found.by_index.values().any(|role| role.new == New::None) {
@@ -147,13 +147,13 @@ impl Allocators {
                 };
             }
         }
-        found.told.sample = match sampling {
+        found.described.sample = match sampling {
             Recorded::Sampled(bytes) => bytes.get(),
             Recorded::Off | Recorded::All => 0,
         };
-        found.told.shared_memory = info.memory_types.first().is_some_and(|memory| memory.shared);
-        found.told.linked_memory = info.is_first_memory_linked;
-        found.told.pages = info.memory_types.iter().map(|memory| memory.initial).collect();
+        found.described.shared_memory = info.memory_types.first().is_some_and(|memory| memory.shared);
+        found.described.linked_memory = info.is_first_memory_linked;
+        found.described.pages = info.memory_types.iter().map(|memory| memory.initial).collect();
         Ok(found)
     }
 
@@ -168,13 +168,13 @@ impl Allocators {
         let unwanted = |role: &Role| role.always && (role.name == "insert") != inserts;
         self.by_index.retain(|_, role| !unwanted(role));
         let by_index = &self.by_index;
-        self.told.allocators.retain(|allocator| by_index.contains_key(&allocator.func_index.0));
+        self.described.allocators.retain(|allocator| by_index.contains_key(&allocator.func_index.0));
     }
 
     fn add(&mut self, index: FuncIndex, role: &'static Role, name: &str, found_by: &str) {
         self.by_index.insert(index.0, role);
-        self.told.allocators.retain(|allocator| allocator.func_index != index);
-        self.told.allocators.push(Allocator {
+        self.described.allocators.retain(|allocator| allocator.func_index != index);
+        self.described.allocators.push(Allocator {
             func_index: index,
             name: demangle::demangle(name).unwrap_or_else(|| name.to_owned()),
             role: role.name.to_owned(),
@@ -207,7 +207,7 @@ impl fmt::Display for Unfit {
 }
 
 /// The function with a name from the options.
-fn told(
+fn function_named(
     info: &ModuleInfo<'_>,
     names: &FuncNames<'_>,
     role: &'static Role,
@@ -240,7 +240,7 @@ mod tests {
             "(module (memory 1) (func $take (param i32) (result i32) (local.get 0)) (func $run) (func (export \"run\")))",
         );
         let wasm = wasm.expect("a module");
-        let told = |several, names: [&str; 2]| {
+        let rewritten = |several, names: [&str; 2]| {
             let names = vec![names.map(str::to_owned).into()];
             let allocators = AllocatorOptions { names, several };
             let recording = Recording::Imported(Imported { allocations: true, ..Imported::default() });
@@ -253,11 +253,11 @@ mod tests {
         };
         let why = "its parameters and results are not those of a `calloc`";
         let warning = format!("`calloc=take` is no allocator here: {why}");
-        assert_eq!(told(true, ["calloc", "take"]), Ok((3, vec![warning])));
-        assert_eq!(told(false, ["calloc", "take"]), Err(format!("the allocator `take`: {why}")));
+        assert_eq!(rewritten(true, ["calloc", "take"]), Ok((3, vec![warning])));
+        assert_eq!(rewritten(false, ["calloc", "take"]), Err(format!("the allocator `take`: {why}")));
         let why = "the module has several functions of this name";
         let warning = format!("`free=run` is no allocator here: {why}");
-        assert_eq!(told(true, ["free", "run"]), Ok((3, vec![warning])));
-        assert_eq!(told(true, ["malloc", "give"]), Ok((3, Vec::new())));
+        assert_eq!(rewritten(true, ["free", "run"]), Ok((3, vec![warning])));
+        assert_eq!(rewritten(true, ["malloc", "give"]), Ok((3, Vec::new())));
     }
 }

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use wasmparser::{FuncType, Operator};
 
 /// The calls of a module's functions.
-pub(crate) struct Calls {
+pub(crate) struct CallTargets {
     /// The functions that have a probe.
     probed: FunctionSet,
     bodies: Vec<BodyCalls>,
@@ -52,9 +52,9 @@ enum Callee {
     AnyReference,
 }
 
-impl Calls {
+impl CallTargets {
     /// Reads all bodies. In an invalid body the calls after the invalid instruction are missing.
-    pub(crate) fn find(info: &ModuleInfo<'_>, reach: &HostReach, probed: FunctionSet) -> Calls {
+    pub(crate) fn find(info: &ModuleInfo<'_>, reach: &HostReach, probed: FunctionSet) -> CallTargets {
         let imports = info.imported_funcs.len();
         let bodies = info.bodies.par_iter().enumerate();
         let bodies: Vec<BodyCalls> = bodies
@@ -69,7 +69,7 @@ impl Calls {
             .zip(0..)
             .map(|(ty, index)| classes.get(ty as usize).copied().flatten().filter(|_| is_open(index)))
             .collect();
-        let mut calls = Calls {
+        let mut calls = CallTargets {
             probed,
             bodies,
             classes,

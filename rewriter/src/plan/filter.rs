@@ -1,3 +1,5 @@
+//! Patterns for function names.
+
 use crate::{Error, ErrorKind};
 use globset::GlobBuilder;
 use regex::Regex;

@@ -134,7 +134,11 @@ impl Finder<'_, '_> {
             Effect::Branches => {
                 self.branch(operator, start, false)?;
                 let goes_on = !matches!(operator, Operator::Br { .. } | Operator::BrTable { .. });
-                self.begin_if(goes_on, end, false);
+                if goes_on {
+                    self.split(end, false);
+                } else {
+                    self.region = None;
+                }
             }
             Effect::TailCalls => {
                 self.note_call();
@@ -166,12 +170,10 @@ impl Finder<'_, '_> {
         self.counting.puts.push((at, Put::Charge { cost: 0, stale }));
     }
 
-    /// Ends the region. Another begins if it is reachable.
-    fn begin_if(&mut self, is_reached: bool, at: u64, stale: bool) {
-        if self.region.is_some() && is_reached {
+    /// Ends the region. Another begins, unless the code is unreachable.
+    fn split(&mut self, at: u64, stale: bool) {
+        if self.region.is_some() {
             self.begin(at, stale);
-        } else {
-            self.region = None;
         }
     }
 
@@ -179,12 +181,12 @@ impl Finder<'_, '_> {
         let mut label = Label::new(self.region);
         match operator {
             Operator::Loop { .. } => {
-                self.begin_if(true, end, false);
+                self.split(end, false);
                 label.is_loop = true;
                 label.head = self.region;
             }
             Operator::If { .. } => {
-                self.begin_if(true, end, false);
+                self.split(end, false);
                 label.is_passed_by = true;
             }
             Operator::TryTable { .. } => {
@@ -207,7 +209,7 @@ impl Finder<'_, '_> {
         let is_else = std::mem::replace(&mut label.is_passed_by, false);
         label.joined |= self.region.is_some();
         self.region = label.before;
-        self.begin_if(true, end, !is_else);
+        self.split(end, !is_else);
         Ok(())
     }
 
@@ -244,7 +246,7 @@ impl Finder<'_, '_> {
     fn call(&mut self, end: u64) {
         self.note_call();
         self.leak(0);
-        self.begin_if(true, end, true);
+        self.split(end, true);
     }
 
     /// Leaves the function in any way; an exception may be caught on that way.
@@ -268,7 +270,7 @@ impl Finder<'_, '_> {
         operators::each_named(operator, |named| {
             let Named::Label(depth) = named else { return Ok(()) };
             let at = self.open.len().checked_sub(depth as usize + 1);
-            let at = at.ok_or_else(|| Error::malformed(offset, "a branch to a label that isn't there"))?;
+            let at = at.ok_or_else(|| Error::malformed(offset, "a branch to an unknown label"))?;
             self.leak(at + 1);
             let target = &mut self.open[at];
             target.joined = true;
@@ -309,5 +311,5 @@ impl Finder<'_, '_> {
 }
 
 fn unbalanced(offset: u64) -> Error {
-    Error::malformed(offset, "an end of a label that isn't there")
+    Error::malformed(offset, "an `end` without a label")
 }

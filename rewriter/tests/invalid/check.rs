@@ -57,10 +57,10 @@ pub(crate) fn check(bytes: &[u8], n: usize) -> Outcome {
             let error = error.to_string();
             let named = [
                 "is not supported",
-                "reserved name",
-                "has probes already",
+                "is reserved for probes",
+                "already has probes",
                 "engines allow",
-                "loaded beside others",
+                "linked at run time",
             ];
             assert!(named.iter().any(|reason| error.contains(reason)), "a valid module is refused: {error}");
             Outcome::Refused

@@ -21,10 +21,10 @@ impl Graph<'_, '_> {
         before: &mut encoder::CanonicalFunctionSection,
         out: &mut encoder::Component,
     ) -> Result<()> {
-        let (scan, exports, paths) = (self.scan, self.told.exports, self.told.paths);
+        let (scan, exports, paths) = (self.scan, self.outside.exports, self.outside.paths);
         let mut table = SymbolTable {
-            module: self.told.identity.clone(),
-            id_base: self.told.next_id,
+            module: self.outside.identity.clone(),
+            id_base: self.outside.next_id,
             ..SymbolTable::default()
         };
         let scope = self.top();
@@ -44,7 +44,7 @@ impl Graph<'_, '_> {
             return Ok(());
         }
         let mut guarded = Vec::new();
-        for (what, core, told) in wanted(component, exports) {
+        for (what, core, record) in wanted(component, exports) {
             if scope.guards.contains_key(&what) {
                 continue;
             }
@@ -56,7 +56,7 @@ impl Graph<'_, '_> {
                 None => continue,
             };
             let ty = component.core_functions.get(core as usize).cloned().flatten();
-            guarded.extend(ty.map(|ty| guard::Guarded { what, from, ty, told }));
+            guarded.extend(ty.map(|ty| guard::Guarded { what, from, ty, record }));
         }
         if guarded.is_empty() {
             return Ok(());
@@ -72,8 +72,8 @@ impl Graph<'_, '_> {
         if table.id_end() > word::MAX_FUNC_ID {
             return Err(reencode::Error::UserError(ErrorKind::TooManyIds.into()));
         }
-        self.told.next_id = table.id_end();
-        self.told.tables.extend(Some(table).filter(|table| !table.symbols.is_empty()));
+        self.outside.next_id = table.id_end();
+        self.outside.tables.extend(Some(table).filter(|table| !table.symbols.is_empty()));
         Ok(())
     }
 }
@@ -82,7 +82,7 @@ impl Graph<'_, '_> {
 fn wanted<'a>(
     component: &'a Nested<'_>,
     exports: &'a [Export],
-) -> impl Iterator<Item = (Wrapped, u32, Option<guard::Told<'a>>)> {
+) -> impl Iterator<Item = (Wrapped, u32, Option<guard::CallRecord<'a>>)> {
     let held = component.guarded.iter().map(|&function| (Wrapped::Held(function), function, None));
     let lifts = component.lifts.iter().zip(exports).enumerate();
     let lifted = lifts.flat_map(|(n, (lift, export))| {
@@ -92,12 +92,12 @@ fn wanted<'a>(
             (
                 Wrapped::Lifted(n),
                 lift.core,
-                Some(guard::Told { name: &export.name, unnamed, has_post_return }),
+                Some(guard::CallRecord { name: &export.name, unnamed, has_post_return }),
             )
         });
         let callback = export.callback.as_ref().filter(|(_, is_told)| *is_told).zip(lift.callback);
         let callback = callback.map(|((name, _), core)| {
-            (Wrapped::Callback(n), core, Some(guard::Told { name, unnamed, has_post_return: false }))
+            (Wrapped::Callback(n), core, Some(guard::CallRecord { name, unnamed, has_post_return: false }))
         });
         call.into_iter().chain(callback)
     });

@@ -100,5 +100,5 @@ impl<'a> Rewriter<'a, '_> {
 }
 
 fn no_such_label(offset: u64) -> Error {
-    Error::malformed(offset, "a branch to a label that isn't there")
+    Error::malformed(offset, "a branch to an unknown label")
 }

@@ -129,7 +129,7 @@ impl Around {
         let mut code = Code(out);
         match self.memory.outermost {
             _ if self.role.always => {}
-            Outermost::Told(allocating) => {
+            Outermost::Function(allocating) => {
                 self.put_token(&mut code);
                 code.put(Instruction::Call(allocating));
             }
@@ -191,7 +191,7 @@ impl Around {
         let mut code = Code(out);
         let is_outermost = match self.memory.outermost {
             _ if self.role.always => false,
-            Outermost::Told(_) => false,
+            Outermost::Function(_) => false,
             Outermost::Global(allocator) => {
                 self.put_token(&mut code);
                 code.put(Instruction::GlobalGet(allocator));

@@ -2,7 +2,7 @@
 
 use super::facts::BodyFacts;
 use super::memory::{Around, GO_STACK};
-use super::rewriter::Rewriter;
+use super::rewriter::{Locals, Rewriter};
 use crate::Error;
 use crate::SkipReason;
 use crate::instrument::context::Memory;
@@ -136,7 +136,7 @@ impl<'a> Rewriter<'a, '_> {
         if effect == Effect::Cheap {
             return Ok(());
         }
-        self.check(operator, start, true)?;
+        self.check(operator, start, Locals::More)?;
         match effect {
             Effect::Opens | Effect::Loops | Effect::OpensTable => self.open(operator, start, end)?,
             Effect::Ends => {

@@ -22,6 +22,15 @@ use wasm_encoder::reencode::Reencode;
 use wasm_encoder::{Encode, Instruction};
 use wasmparser::{FunctionBody, Operator, ValType};
 
+/// The locals of a new body.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Locals {
+    /// Those of the source.
+    Same,
+    /// More than the source has, so an invalid index could name one.
+    More,
+}
+
 /// Code before operators.
 pub(super) struct Puts {
     /// The code that counts instructions, if they are the clock.
@@ -159,11 +168,11 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             // The number of parameters is not needed.
             self.read_locals(0)?;
             self.done = 0;
-            return self.copy_body(false, tracks_depth);
+            return self.copy_body(Locals::Same, tracks_depth);
         }
         self.begin()?;
         self.put_locals(&[])?;
-        self.copy_body(true, tracks_depth)
+        self.copy_body(Locals::More, tracks_depth)
     }
 
     /// Reads the function's locals, and adds those that count instructions and record growth. Returns the number of
@@ -175,7 +184,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         let mut locals = self.locals;
         if let (Some(counter), Some(counting)) = (self.context.counter, &self.puts.counting) {
             let counts = Counts::new(counter, counting, locals)
-                .ok_or_else(|| not_counted(self.index, "no room for a local: engines allow 50000"))?;
+                .ok_or_else(|| not_counted(self.index, "no room for a local: engines allow 50,000"))?;
             locals += counts.locals().len() as u64;
             self.counts = Some(counts);
         }
@@ -212,8 +221,8 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         Ok((reader.get_count() + groups, locals))
     }
 
-    /// Copies the instructions; only indices change. `has_probe`: the new body has more locals than the source.
-    pub(super) fn copy_body(&mut self, has_probe: bool, tracks_depth: bool) -> Result<bool, Error> {
+    /// Copies the instructions; only indices change.
+    pub(super) fn copy_body(&mut self, locals: Locals, tracks_depth: bool) -> Result<bool, Error> {
         let mut operators = self.body.get_operators_reader()?;
         let mut end = operators.original_position();
         while !operators.eof() {
@@ -228,7 +237,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             if effect == Effect::Unknown {
                 return Err(operators::unknown(&operator, start));
             }
-            self.check(&operator, start, has_probe)?;
+            self.check(&operator, start, locals)?;
             if tracks_depth && self.context.may_catch(&operator) {
                 return Ok(false);
             }
@@ -268,7 +277,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         let site = *site;
         self.put_locals(if site.inline { added } else { &[] })?;
         self.context.code.leaf(site, self.out, &mut self.hints.met);
-        self.copy_body(true, false)?;
+        self.copy_body(Locals::More, false)?;
         Ok(())
     }
 
@@ -286,15 +295,14 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         Ok(count)
     }
 
-    /// Fails on indices that don't exist in the original and would in the rewritten module. `has_probe`: the new body
-    /// has more locals than the source.
+    /// Fails on indices that don't exist in the original and would in the rewritten module.
     #[inline]
-    pub(super) fn check(&self, operator: &Operator<'_>, offset: u64, has_probe: bool) -> Result<(), Error> {
+    pub(super) fn check(&self, operator: &Operator<'_>, offset: u64, locals: Locals) -> Result<(), Error> {
         let context = self.context;
         operators::each_named(operator, |named| match named {
             Named::Type(index) => context.info.check_type(Some(index), offset),
-            Named::Local(index) if has_probe && u64::from(index) >= self.locals => {
-                Err(Error::malformed(offset, "a local that isn't there"))
+            Named::Local(index) if locals == Locals::More && u64::from(index) >= self.locals => {
+                Err(Error::malformed(offset, "unknown local"))
             }
             named if context.parts.has_state() => indices::check(context.info, named, offset),
             _ => Ok(()),
@@ -342,6 +350,6 @@ impl<'a, 'o> Rewriter<'a, 'o> {
     }
 
     pub(super) fn no_func_type(&self) -> Error {
-        Error::malformed(self.base, "a function's type is no function type")
+        Error::malformed(self.base, "the type of a function is not a function type")
     }
 }

@@ -3,7 +3,7 @@
 use super::shape::{Form, Kind, Needs};
 use crate::Error;
 use crate::instrument::events::{Code, Counted, Events};
-use crate::instrument::parts::{Parts, Places};
+use crate::instrument::parts::{PartIndices, Parts};
 use kperf_abi::{names, recorder, shadow};
 
 pub(super) struct Count;
@@ -22,7 +22,7 @@ impl Form for Count {
         Parts::of_recorder(recorder::Form::Counts, shadow::pages)
     }
 
-    fn code(&self, parts: &Parts, places: &Places) -> Result<Code, Error> {
+    fn code(&self, parts: &Parts, places: &PartIndices) -> Result<Code, Error> {
         let counted = Counted {
             locals: parts.template_locals(places, names::INLINE_LEAF)?,
             leaf: parts.template(places, names::INLINE_LEAF)?,

@@ -8,7 +8,7 @@ use super::calls;
 use super::shape::{Form, Kind, Needs};
 use crate::Error;
 use crate::instrument::events::{ByEffect, Code, Counted, DepthTracking, Events, Timed};
-use crate::instrument::parts::{Parts, Places};
+use crate::instrument::parts::{PartIndices, Parts};
 use crate::instrument::template::Template;
 use kperf_abi::names;
 use kperf_abi::word::Reason;
@@ -52,7 +52,7 @@ impl Form for Import {
         Ok(parts)
     }
 
-    fn code(&self, parts: &Parts, places: &Places) -> Result<Code, Error> {
+    fn code(&self, parts: &Parts, places: &PartIndices) -> Result<Code, Error> {
         // An event whose function isn't imported is empty: a body that needs it is written again.
         let calling = |name, template: fn(u32) -> Template| {
             parts.imported(places, name).map_or_else(|_| Template::default(), template)

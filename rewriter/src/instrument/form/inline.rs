@@ -5,7 +5,7 @@ use super::calls;
 use super::shape::{Form, Kind, Needs};
 use crate::Error;
 use crate::instrument::events::{ByEffect, Code, Counted, DepthTracking, Events, Timed};
-use crate::instrument::parts::{Parts, Places};
+use crate::instrument::parts::{PartIndices, Parts};
 use kperf_abi::{block, names, recorder};
 use wasm_encoder::ValType;
 
@@ -27,7 +27,7 @@ impl Form for Inline {
         Parts::of_recorder(form, pages)
     }
 
-    fn code(&self, parts: &Parts, places: &Places) -> Result<Code, Error> {
+    fn code(&self, parts: &Parts, places: &PartIndices) -> Result<Code, Error> {
         let template = |name| parts.template(places, name);
         let inside = Events {
             timed: Timed {
@@ -54,7 +54,7 @@ impl Form for Inline {
 }
 
 /// Calls of the recorder's functions, for functions without room for more.
-pub(super) fn smaller(parts: &Parts, places: &Places) -> Result<Events, Error> {
+pub(super) fn smaller(parts: &Parts, places: &PartIndices) -> Result<Events, Error> {
     let function = |name| parts.function(places, name);
     Ok(Events {
         timed: Timed {
@@ -71,7 +71,7 @@ pub(super) fn smaller(parts: &Parts, places: &Places) -> Result<Events, Error> {
 }
 
 /// The code in functions without a probe that may catch.
-pub(super) fn depth_only(parts: &Parts, places: &Places) -> Result<DepthTracking, Error> {
+pub(super) fn depth_only(parts: &Parts, places: &PartIndices) -> Result<DepthTracking, Error> {
     Ok(DepthTracking {
         locals: vec![ValType::I32],
         note: parts.template(places, names::INLINE_HERE)?,
@@ -80,7 +80,7 @@ pub(super) fn depth_only(parts: &Parts, places: &Places) -> Result<DepthTracking
 }
 
 /// The code in counted functions.
-pub(super) fn counted(parts: &Parts, places: &Places) -> Result<Counted, Error> {
+pub(super) fn counted(parts: &Parts, places: &PartIndices) -> Result<Counted, Error> {
     Ok(Counted {
         locals: parts.template_locals(places, names::INLINE_LEAF)?,
         leaf: parts.template(places, names::INLINE_LEAF)?,

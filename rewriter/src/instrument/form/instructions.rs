@@ -5,7 +5,7 @@ use super::inline;
 use super::shape::{Form, Kind, Needs};
 use crate::Error;
 use crate::instrument::events::{ByEffect, Code, Events, Timed};
-use crate::instrument::parts::{Parts, Places};
+use crate::instrument::parts::{PartIndices, Parts};
 use kperf_abi::{block, names, recorder};
 
 pub(super) struct Instructions;
@@ -30,7 +30,7 @@ impl Form for Instructions {
         Parts::of_recorder(form, pages)
     }
 
-    fn code(&self, parts: &Parts, places: &Places) -> Result<Code, Error> {
+    fn code(&self, parts: &Parts, places: &PartIndices) -> Result<Code, Error> {
         let template = |name| parts.template(places, name);
         let inside = Events {
             timed: Timed {

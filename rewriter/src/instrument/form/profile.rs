@@ -5,7 +5,7 @@ use super::calls;
 use super::shape::{Form, Kind, Needs};
 use crate::Error;
 use crate::instrument::events::{ByEffect, Code, Counted, DepthTracking, Events, Timed};
-use crate::instrument::parts::{Parts, Places};
+use crate::instrument::parts::{PartIndices, Parts};
 use kperf_abi::{names, recorder, shadow};
 use wasm_encoder::ValType;
 
@@ -24,7 +24,7 @@ impl Form for Profile {
         Parts::of_recorder(self.0, shadow::pages)
     }
 
-    fn code(&self, parts: &Parts, places: &Places) -> Result<Code, Error> {
+    fn code(&self, parts: &Parts, places: &PartIndices) -> Result<Code, Error> {
         let template = |name| parts.template(places, name);
         let function = |name| parts.function(places, name);
         let (enter_leaf, leave_leaf) =

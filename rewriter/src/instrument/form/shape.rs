@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::instrument::events::Code;
-use crate::instrument::parts::{Parts, Places};
+use crate::instrument::parts::{PartIndices, Parts};
 
 /// A form of probe.
 pub(crate) trait Form: Sync {
@@ -16,7 +16,7 @@ pub(crate) trait Form: Sync {
     fn parts(&self, needs: Needs) -> Result<Parts, Error>;
 
     /// The code for functions, after the parts have their indices.
-    fn code(&self, parts: &Parts, places: &Places) -> Result<Code, Error>;
+    fn code(&self, parts: &Parts, places: &PartIndices) -> Result<Code, Error>;
 }
 
 /// The events that functions have.
