@@ -1,5 +1,5 @@
 ;; --only step
 (module (func $life::step) (func $life::play))
 (; EXPECTED
-error: no function's name matches `step`; is it `*step*` that you want?
+error: no function's name matches `step`; did you mean `*step*`?
 ;)

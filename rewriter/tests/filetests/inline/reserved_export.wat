@@ -1,5 +1,5 @@
 ;; --probe inline
 (module (func (export "kperf.memory")))
 (; EXPECTED
-error: the module uses the reserved name `kperf.memory`, which probes need for themselves
+error: the module uses the name `kperf.memory`, which is reserved for probes
 ;)

@@ -4,5 +4,5 @@
   (func $g (param f32))
   (func $f (local (ref null 3)) (drop (ref.null 2))))
 (; EXPECTED
-error: not a well-formed module: type 3 isn't there (at offset 0x1f)
+error: not a well-formed module: unknown type 3 (at offset 0x1f)
 ;)

@@ -3,5 +3,5 @@
   (type (func (param (ref null 1))))
   (func $f (type 0)))
 (; EXPECTED
-error: not a well-formed module: type 1 isn't there (at offset 0xa)
+error: not a well-formed module: unknown type 1 (at offset 0xa)
 ;)

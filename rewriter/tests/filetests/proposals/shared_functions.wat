@@ -6,8 +6,8 @@
   (func $shared (type $s) (call $host))
   (func $plain (param i32) (call $shared)))
 (; EXPECTED
-warning: no probe in `host.shared` (function 0): it is shared, and may not call what isn't
-warning: no probe in `shared` (function 1): it is shared, and may not call what isn't
+warning: no probe in `host.shared` (function 0): shared functions may only call shared functions
+warning: no probe in `shared` (function 1): shared functions may only call shared functions
 0 = func[2] plain
 (module
   (type $s (;0;) (shared (func)))

@@ -6,5 +6,5 @@
   (func $g)
   (func $h (resume $c (cont.new $c (ref.func $g)))))
 (; EXPECTED
-error: probes can't follow a call whose stack is suspended (stack switching, at offset 0x28); leave out what may be called there: --skip 'h'
+error: functions that may be open while their stack is suspended can't have probes (stack switching, at offset 0x28): `h`
 ;)

@@ -11,5 +11,5 @@
   (func $caller (call $f))
   (func $other (call $g)))
 (; EXPECTED
-error: probes can't follow a call whose stack is suspended (stack switching, at offset 0x33); leave out what may be called there: --skip 'f' --skip 'caller'
+error: functions that may be open while their stack is suspended can't have probes (stack switching, at offset 0x33): `f`, `caller`
 ;)
