@@ -1,13 +1,14 @@
 // `npx kperf-wasm serve`, requested as by browsers and others.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer, request } from 'node:http';
-import { connect, createServer as createNetServer } from 'node:net';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { createServer as createNetServer } from 'node:net';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import wabt from 'wabt';
+import { get, listening, postModule, postPart, raw } from './support/asking.mjs';
 import { folder, PACKAGE, ROOT } from './support/cli.mjs';
 import { start as starter } from './support/serve.mjs';
 
@@ -17,69 +18,55 @@ const app = join(work, 'app');
 for (const path of ['a b/.git', '.well-known', 'empty']) mkdirSync(join(app, path), { recursive: true });
 const PAGE = '<!doctype html><html><head><title>x</title></head></html>';
 for (const [name, text] of Object.entries({
-    '../secret': 'x', 'a b/index.html': PAGE, '.env': 'PASSWORD=1', 'a b/.git/config': 'x', '.well-known/x': 'well', 'app.js': '0123456789', 'app.js.gz': 'packed',
-    'lib.js': 'lib', 'a?b#c%.txt': 'odd', 'm.wasm': '\0asm',
+    '../secret': 'x', 'a b/index.html': PAGE, '.env': 'PASSWORD=1', 'a b/.git/config': 'x', '.well-known/x': 'well',
+    'app.js': '0123456789', 'app.js.gz': 'packed', 'lib.js': 'lib', 'a?b#c%.txt': 'odd', 'm.wasm': '\0asm',
 })) writeFileSync(join(app, name), text);
-for (const [to, link] of [['../secret', 'link'], ['../secret', 'lib.js.gz'], ['.env', 'linkenv'], ['app.js', 'ours']]) {
-    symlinkSync(to, join(app, link));
-}
+const links = { link: '../secret', 'lib.js.gz': '../secret', linkenv: '.env', ours: 'app.js' };
+for (const [link, to] of Object.entries(links)) symlinkSync(to, join(app, link));
 
 mkdirSync(join(app, 'app.js.br'));
 spawnSync('mkfifo', [join(app, 'pipe')]);
 
-const recorded = spawnSync(process.execPath, [
-    '--no-warnings', join(PACKAGE, 'dist/node/cli.js'), 'run', join(ROOT, 'examples/game-of-life/rust/life.wasm'), '-q',
-    '--trace', join(work, 'life.kperf'), '--', '3',
-], { encoding: 'utf8' });
+/** Runs `npx kperf-wasm`. */
+const npx = (...args) => {
+    const command = ['--no-warnings', join(PACKAGE, 'dist/node/cli.js'), ...args];
+    return spawnSync(process.execPath, command, { encoding: 'utf8', timeout: 20_000 });
+};
+const life = join(ROOT, 'examples/game-of-life/rust/life.wasm');
+const recorded = npx('run', life, '-q', '--trace', join(work, 'life.kperf'), '--', '3');
 assert.equal(recorded.status, 0, recorded.stderr);
 
-/** A response to an unchanged path, which `fetch` would normalize. */
-const get = (server, path, headers = {}, method = 'GET', body) => new Promise((resolve, reject) => {
-    const { hostname, port } = new URL(server.url);
-    const asked = request({ hostname, port, path, headers, method, agent: false }, (response) => {
-        const pieces = [];
-        response.on('data', (piece) => pieces.push(piece)).on('error', reject);
-        response.on('end', () => resolve(
-            { status: response.statusCode, headers: response.headers, text: Buffer.concat(pieces).toString() },
-        ));
-    });
-    asked.on('error', reject).end(body);
-});
 const asPage = { 'sec-fetch-dest': 'document' };
 
 test('a folder is served as file servers do it, and nothing that is not for others', async () => {
     const server = await start(app);
     const script = await get(server, '/app.js');
-    assert.deepEqual(
-        [script.status, script.text, script.headers['content-type'], script.headers['cache-control']],
-        [200, '0123456789', 'text/javascript', 'no-cache'],
-    );
+    const { 'content-type': type, 'cache-control': cached } = script.headers;
+    assert.deepEqual([script.status, script.text, type, cached], [200, '0123456789', 'text/javascript', 'no-cache']);
     assert.equal(script.headers['cross-origin-opener-policy'], 'same-origin');
     assert.equal((await get(server, '/m.wasm')).headers['content-type'], 'application/wasm');
-    for (const [path, text] of [
-        ['/ours', '0123456789'], ['/.well-known/x', 'well'], ['/a%3Fb%23c%25.txt', 'odd'], ['/a%20b/', PAGE],
-    ]) assert.equal((await get(server, path)).text, text, path);
+    const there = { '/ours': '0123456789', '/.well-known/x': 'well', '/a%3Fb%23c%25.txt': 'odd', '/a%20b/': PAGE };
+    for (const [path, text] of Object.entries(there)) assert.equal((await get(server, path)).text, text, path);
     for (const path of [
         '/../secret', '/%2e%2e/secret', '/a%20b/..%2f..%2fsecret', '/a%20b/..%5c..%5csecret', '/link', '/linkenv',
         '/%ff', '/%00', '/missing', '/.env', '/%2eenv', '/a%20b/.git/config', '/empty/', '/app.js/x', '/app.js/',
         '/app.js%2f', '/pipe', `/${'x'.repeat(5000)}`,
-    ]) {
-        assert.equal((await get(server, path)).status, 404, path);
-    }
+    ]) assert.equal((await get(server, path)).status, 404, path);
     assert.equal((await get(server, '/app.js', {}, 'POST')).status, 405);
     assert.equal((await get(server, '/app.js', {}, 'HEAD')).text, '');
     // Ranges, and conditional requests.
     const part = await get(server, '/app.js', { range: 'bytes=2-4' });
     assert.deepEqual([part.status, part.text, part.headers['content-range']], [206, '234', 'bytes 2-4/10']);
     assert.equal((await get(server, '/app.js', { range: 'bytes=2-4', 'if-range': '"other"' })).status, 200);
+    for (const range of ['lines=1-2', 'bytes=abc', 'bytes=5-1']) {
+        assert.equal((await get(server, '/app.js', { range })).status, 200, range);
+    }
     assert.equal((await get(server, '/app.js', { range: 'bytes=20-' })).status, 416);
     assert.equal((await get(server, '/app.js', { 'if-none-match': script.headers.etag })).status, 304);
     const packed = await get(server, '/app.js', { 'accept-encoding': 'br;q=0, gzip' });
-    assert.deepEqual(
-        [packed.text, packed.headers['content-encoding'], packed.headers['content-type']],
-        ['packed', 'gzip', script.headers['content-type']],
-    );
-    // Its packed form is outside the folder.
+    const { 'content-encoding': coding, 'content-type': original } = packed.headers;
+    assert.deepEqual([packed.text, coding, original], ['packed', 'gzip', type]);
+    // Its packed form lies outside.
     assert.equal((await get(server, '/lib.js', { 'accept-encoding': 'gzip' })).text, 'lib');
     const moved = await get(server, '/a%20b?q=1');
     assert.deepEqual([moved.status, moved.headers.location], [307, '/a%20b/?q=1']);
@@ -90,57 +77,53 @@ test('a folder is served as file servers do it, and nothing that is not for othe
 
 test('only what is to be shown gets the recorder', async () => {
     const server = await start(app, '--clock', 'ticker:2us');
-    const { text, headers } = await get(
-        server, '/a%20b/', { ...asPage, 'accept-encoding': 'gzip', 'if-none-match': '*', range: 'bytes=1-2' },
-    );
-    assert.match(
-        text,
-        /^<!doctype html><html><head><script src="\/.kperf\/kperf.js" data-post="\/.kperf\/trace" data-probe="auto" data-server="\/.kperf\/probe" data-clock="ticker:2us"><\/script><title>x/,
-    );
-    assert.deepEqual(
-        [headers['cache-control'], headers.etag, headers['content-length']], ['no-store', undefined, undefined],
-    );
+    const conditions = { 'accept-encoding': 'gzip', 'if-none-match': '*', range: 'bytes=1-2' };
+    const { text, headers } = await get(server, '/a%20b/', { ...asPage, ...conditions });
+    const settings = 'data-post="/.kperf/trace" data-probe="auto" data-server="/.kperf/probe" data-clock="ticker:2us"';
+    const tag = `<script src="/.kperf/kperf.js" ${settings}></script>`;
+    assert.equal(text, PAGE.replace('<head>', `<head>${tag}`));
+    const { 'cache-control': cached, 'content-length': length, etag } = headers;
+    assert.deepEqual([cached, length, etag], ['no-store', undefined, undefined]);
     assert.equal((await get(server, '/a%20b/', { 'sec-fetch-dest': 'empty', accept: 'text/html' })).text, PAGE);
     assert.match((await get(server, '/.kperf/kperf.js')).text, /kperf/);
+    const worker = (to, module = '') => get(server, `/.kperf/worker.js?${module}to=${encodeURIComponent(to)}`);
     for (const to of ['//evil.example/x', 'x', '/.kperf/kperf.js', '']) {
-        assert.equal((await get(server, `/.kperf/worker.js?to=${encodeURIComponent(to)}`)).status, 400, to);
+        assert.equal((await worker(to)).status, 400, to);
     }
-    assert.equal((await get(server, '/.kperf/worker.js?to=/missing.js')).status, 404);
-    assert.equal(
-        (await get(server, '/.kperf/worker.js?module&to=/app.js')).text,
-        'import "/.kperf/kperf.js";\nimport "/app.js";\n',
-    );
-    const classic = await get(server, '/.kperf/worker.js?to=/app.js%3Fa=%22b');
+    assert.equal((await worker('/missing.js')).status, 404);
+    assert.equal((await worker('/app.js', 'module&')).text, 'import "/.kperf/kperf.js";\nimport "/app.js";\n');
+    const classic = await worker('/app.js?a="b');
     assert.equal(classic.text, 'importScripts("/.kperf/kperf.js");\nimportScripts("/app.js?a=\\"b");\n');
     await server.end();
 });
 
 test('pages of another server come through whatever their size and speed, and its failures are reported', async () => {
     const rest = 'y'.repeat(3 << 20);
-    const behind = createServer((asked, response) => {
-        if (asked.url === '/cut') return void response
-            .writeHead(200, { 'content-type': 'text/html', 'content-length': 1000 })
-            .write('<html>', () => response.destroy());
-        if (asked.url === '/cut-later') return void response
-            .writeHead(200, { 'content-type': 'text/html' })
-            .write(`<html><head>${rest}`, () => response.destroy());
-        if (asked.url === '/moved') {
-            return void response.writeHead(302, { location: `http://${asked.headers.host}/there` }).end();
-        }
-        if (asked.url === '/told') return void response.end(JSON.stringify(asked.headers));
-        if (asked.url.startsWith('/worker')) {
-            return void response
-                .writeHead(200, { 'content-security-policy': "default-src 'none'", 'set-cookie': 'a=b' })
-                .end();
-        }
-        response.writeHead(200, { 'content-type': 'text/html' });
-        // The tag's position is known with the head's last byte.
-        const page = `<!doctype html><html><head>${rest}`;
-        for (const letter of page.slice(0, 30)) response.write(letter);
-        setTimeout(() => response.end(page.slice(30)), 20);
-    });
-    await new Promise((resolve) => behind.listen(0, '127.0.0.1', resolve));
-    const address = `http://127.0.0.1:${behind.address().port}`;
+    const type = { 'content-type': 'text/html' };
+    const paths = {
+        '/cut': (_, response) => {
+            response.writeHead(200, { ...type, 'content-length': 1000 }).write('<html>', () => response.destroy());
+        },
+        '/cut-later': (_, response) => {
+            response.writeHead(200, type).write(`<html><head>${rest}`, () => response.destroy());
+        },
+        '/moved': ({ headers }, response) => {
+            response.writeHead(302, { location: `http://${headers.host}/there` }).end();
+        },
+        '/headers': ({ headers }, response) => response.end(JSON.stringify(headers)),
+        '/worker;1.js?c': (_, response) => {
+            response.writeHead(200, { 'content-security-policy': "default-src 'none'", 'set-cookie': 'a=b' }).end();
+        },
+        '/': (_, response) => {
+            response.writeHead(200, type);
+            // The tag's place is known when the last byte of the head is there.
+            const page = `<!doctype html><html><head>${rest}`;
+            for (const letter of page.slice(0, 30)) response.write(letter);
+            setTimeout(() => response.end(page.slice(30)), 20);
+        },
+    };
+    const behind = createServer((asked, response) => paths[asked.url](asked, response));
+    const address = await listening(behind);
     const server = await start('--proxy', address);
     const { text } = await get(server, '/', asPage);
     assert.equal(text.replace(/<script.*?<\/script>/, ''), `<!doctype html><html><head>${rest}`);
@@ -154,31 +137,19 @@ test('pages of another server come through whatever their size and speed, and it
     assert.deepEqual([headers['content-security-policy'], headers['set-cookie']], [
         `default-src 'none'; script-src ${room} blob:; worker-src ${room} blob:; connect-src ${room}`, undefined,
     ]);
-    const told = JSON.parse(
-        (await get(server, '/told', { origin: own, referer: `${own}/a?b=${own}`, 'keep-alive': '5', te: 'x' })).text,
-    );
-    assert.deepEqual(
-        [told.host, told.origin, told.referer, told['keep-alive'], told.te],
-        [new URL(address).host, address, `${address}/a?b=${own}`, undefined, undefined],
-    );
-    const foreign = JSON.parse((await get(server, '/told', { origin: `${own}.evil.example` })).text);
-    assert.equal(foreign.origin, `${own}.evil.example`);
+    const passed = async (headers) => JSON.parse((await get(server, '/headers', headers)).text);
+    const ours = await passed({ origin: own, referer: `${own}/a?b=${own}`, 'keep-alive': '5', te: 'x' });
+    const expected = [new URL(address).host, address, `${address}/a?b=${own}`, undefined, undefined];
+    assert.deepEqual([ours.host, ours.origin, ours.referer, ours['keep-alive'], ours.te], expected);
+    for (const origin of [`${own}.evil.example`, `${own}1`, 'https://evil.example', 'null']) {
+        assert.equal((await passed({ origin })).origin, origin);
+    }
     behind.closeAllConnections();
     behind.close();
     const { status, text: why } = await get(server, '/', asPage);
     assert.equal(status, 502);
     assert.match(why, /doesn't answer/);
     assert.equal((await server.end()).status, 0);
-});
-
-/** The response to raw bytes, until the connection is closed or idle. */
-const raw = (server, text) => new Promise((resolve) => {
-    const { hostname, port } = new URL(server.url);
-    const socket = connect(port, hostname, () => socket.write(text, 'latin1'));
-    let answer = '';
-    const done = () => resolve(answer) || socket.destroy();
-    socket.setTimeout(1500, done);
-    socket.on('data', (bytes) => (answer += bytes.toString('latin1'))).on('close', done).on('error', done);
 });
 
 test('whatever the other server says and the browser asks, it goes on', async () => {
@@ -197,41 +168,34 @@ test('whatever the other server says and the browser asks, it goes on', async ()
             const text = bytes.toString('latin1');
             asked.push(text);
             const answer = ANSWERS[/^\S+ \/(\w*)/.exec(text)?.[1]];
-            if (answer) socket.end(answer
-                .slice(0, text.startsWith('HEAD') ? answer.indexOf('\r\n\r\n') + 4 : undefined)
-                .replace('HOST', `127.0.0.1:${behind.address().port}`), 'latin1');
+            const length = text.startsWith('HEAD') ? answer.indexOf('\r\n\r\n') + 4 : undefined;
+            if (answer) socket.end(answer.slice(0, length).replace('HOST', new URL(address).host), 'latin1');
         });
     });
-    await new Promise((resolve) => behind.listen(0, '127.0.0.1', resolve));
-    const server = await start('--proxy', `http://127.0.0.1:${behind.address().port}`);
-    for (const method of ['GET', 'HEAD']) assert.deepEqual(
-        [method, (await get(server, '/trailer', {}, method)).status, (await get(server, '/trailer', {}, method)).text],
-        [method, 200, method === 'GET' ? 'ok' : ''],
-    );
+    const address = await listening(behind);
+    const server = await start('--proxy', address);
+    for (const [method, expected] of [['GET', 'ok'], ['HEAD', '']]) {
+        const { status, text } = await get(server, '/trailer', {}, method);
+        assert.deepEqual([status, text], [200, expected], method);
+    }
     for (const path of ['/status', '/phrase']) assert.equal((await get(server, path)).status, 502, path);
-    // The length of a body of a method without one is passed on, so it isn't a second request.
-    await raw(
-        server,
-        'DELETE /a HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n23\r\nGET /SMUGGLED HTTP/1.1\r\nhost: x\r\n\r\n\r\n0\r\n\r\n',
-    );
+    // A body that a method mustn't have gets an end, so it is no second request.
+    const smuggled = ['23', 'GET /SMUGGLED HTTP/1.1', 'host: x', '', '', '0', '', ''];
+    await raw(server, 'DELETE /a HTTP/1.1', 'host: localhost', 'transfer-encoding: chunked', '', ...smuggled);
     assert.match(asked.join(''), /DELETE \/a HTTP[^]*transfer-encoding: chunked/i);
-    // A request for another protocol gets the whole response if the site refuses.
-    const upgrade = 'HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n';
-    assert.match(
-        await raw(server, `GET /refused ${upgrade}`),
-        /^HTTP\/1.1 401 No[^]*www-authenticate: Basic[^]*set-cookie: a=b[^]*\r\n\r\nno$/i,
-    );
-    assert.match(await raw(server, `GET /.kperf/kperf.js ${upgrade}`), /^HTTP\/1.1 200 OK/);
-    assert.equal(
-        (await get(server, '/elsewhere')).headers.location, `http://127.0.0.1:${behind.address().port}//evil.example/`,
-    );
-    assert.match(await raw(
-        server, 'GET http://localhost/.kperf/kperf.js HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n',
-    ), /^HTTP\/1.1 200 OK/);
-    // A closed connection is passed on.
+    // One that wants another protocol gets the whole answer if the site doesn't.
+    const upgrade = ['host: localhost', 'connection: upgrade', 'upgrade: websocket', '', ''];
+    const refused = await raw(server, 'GET /refused HTTP/1.1', ...upgrade);
+    assert.match(refused, /^HTTP\/1.1 401 No[^]*www-authenticate: Basic[^]*set-cookie: a=b[^]*\r\n\r\nno$/i);
+    assert.match(await raw(server, 'GET /.kperf/kperf.js HTTP/1.1', ...upgrade), /^HTTP\/1.1 200 OK/);
+    assert.equal((await get(server, '/elsewhere')).headers.location, `${address}//evil.example/`);
+    const close = ['host: localhost', 'connection: close', '', ''];
+    const absolute = await raw(server, 'GET http://localhost/.kperf/kperf.js HTTP/1.1', ...close);
+    assert.match(absolute, /^HTTP\/1.1 200 OK/);
+    // When a browser disconnects, so does the server.
     const before = closed;
-    await raw(server, 'GET /never HTTP/1.1\r\nhost: localhost\r\n\r\n');
-    await raw(server, 'GET /trailer HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n');
+    await raw(server, 'GET /never HTTP/1.1', 'host: localhost', '', '');
+    await raw(server, 'GET /trailer HTTP/1.1', ...close);
     for (let n = 0; n < 100 && closed < before + 2; n++) await new Promise((resolve) => setTimeout(resolve, 20));
     assert.ok(closed >= before + 2, `${closed - before} connections were closed`);
     behind.close();
@@ -240,23 +204,8 @@ test('whatever the other server says and the browser asks, it goes on', async ()
 
 test('too large requests, and posts that are not traces, are reported', async () => {
     const server = await start(app, '--otlp=http://127.0.0.1:9');
-    const { hostname, port } = new URL(server.url);
-    const status = await new Promise((resolve, reject) => {
-        const asked = request(
-            { hostname, port, path: '/.kperf/probe?id_base=0', method: 'POST', headers: { 'kperf-probe': '1' } },
-            (response) => resolve(response.statusCode),
-        );
-        asked.on('error', reject);
-        const piece = Buffer.alloc(1 << 20);
-        for (let n = 0; n < 260; n++) asked.write(piece);
-        asked.end();
-    });
-    assert.equal(status, 413);
-    const post = await get(
-        server, '/.kperf/trace', { 'kperf-trace': 'b'.repeat(32), 'kperf-part': '0', 'kperf-last': '1' }, 'POST',
-        'this is no trace',
-    );
-    assert.equal(post.status, 200);
+    assert.equal((await postModule(server, Buffer.alloc(260 << 20))).status, 413);
+    assert.equal((await postPart(server, 'b'.repeat(32), 0, 'this is no trace', { last: true })).status, 200);
     assert.equal((await get(server, '/app.js')).status, 200);
     const { status: ended, stderr } = await server.end();
     assert.equal(ended, 0);
@@ -265,10 +214,8 @@ test('too large requests, and posts that are not traces, are reported', async ()
 });
 
 test('it goes on when nobody reads what it prints', async () => {
-    const args = [
-        '--no-warnings', join(PACKAGE, 'dist/node/cli.js'), 'serve', app, '--listen', '127.0.0.1:0', '--traces',
-        join(work, 'unread'),
-    ];
+    const flags = ['--listen', '127.0.0.1:0', '--traces', join(work, 'unread')];
+    const args = ['--no-warnings', join(PACKAGE, 'dist/node/cli.js'), 'serve', app, ...flags];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     after(() => child.kill('SIGKILL'));
     const text = await new Promise((resolve) => child.stderr.once('data', (data) => resolve(String(data))));
@@ -276,9 +223,9 @@ test('it goes on when nobody reads what it prints', async () => {
     child.stdout.destroy();
     child.stderr.destroy();
     const bytes = readFileSync(join(work, 'life.kperf'));
-    for (const id of ['c', 'd']) assert.equal((await get(
-        server, '/.kperf/trace', { 'kperf-trace': id.repeat(32), 'kperf-part': '0', 'kperf-last': '1' }, 'POST', bytes,
-    )).status, 200);
+    for (const id of ['c', 'd']) {
+        assert.equal((await postPart(server, id.repeat(32), 0, bytes, { last: true })).status, 200);
+    }
     assert.equal((await get(server, '/app.js')).status, 200);
     const ended = new Promise((resolve) => child.on('exit', resolve));
     child.kill('SIGTERM');
@@ -288,12 +235,10 @@ test('it goes on when nobody reads what it prints', async () => {
 test('parts of traces make a file, in any order, and nothing else does', async () => {
     const bytes = readFileSync(join(work, 'life.kperf'));
     const server = await start(app);
-    const post = async (id, part, body, more = {}) => (await get(
-        server, '/.kperf/trace', { 'kperf-trace': id, 'kperf-part': String(part), ...more }, 'POST', body,
-    )).status;
+    const post = async (...part) => (await postPart(server, ...part)).status;
     const [first, second, third] = [bytes.subarray(0, 100), bytes.subarray(100, 5000), bytes.subarray(5000)];
     const id = '0123456789abcdef0123456789abcdef';
-    assert.equal(await post(id, 2, gzipSync(third), { 'content-encoding': 'gzip', 'kperf-last': '1' }), 200);
+    assert.equal(await post(id, 2, gzipSync(third), { gzip: true, last: true }), 200);
     assert.equal(await post(id, 1, second), 200);
     assert.equal(await post(id, 0, first), 200);
     // A part that comes twice changes nothing.
@@ -301,33 +246,26 @@ test('parts of traces make a file, in any order, and nothing else does', async (
     await server.until(/^# trace: /m);
     assert.equal(await post(id, -1, first), 400);
     assert.equal(await post('short', 0, first), 400);
-    assert.equal(await post(id.replaceAll('0', 'f'), 0, Buffer.from('no gzip'), { 'content-encoding': 'gzip' }), 400);
-    assert.equal(
-        await post(id.replaceAll('0', 'f'), 0, gzipSync(Buffer.alloc((256 << 20) + 1)), { 'content-encoding': 'gzip' }),
-        413,
-    );
-    for (let part = 1; part <= 64; part++) assert.equal(await post(id.replaceAll('0', 'e'), part, third), 200);
-    assert.equal(await post(id.replaceAll('0', 'e'), 65, third), 507);
+    const [another, early] = ['f', 'e'].map((digit) => id.replaceAll('0', digit));
+    assert.equal(await post(another, 0, Buffer.from('no gzip'), { gzip: true }), 400);
+    const [most, more] = [0, 1].map((extra) => gzipSync(Buffer.alloc((256 << 20) + extra)));
+    assert.equal(await post(another, 0, more, { gzip: true }), 413);
+    assert.equal(await post(early, 1, most, { gzip: true }), 200);
+    for (let part = 2; part <= 64; part++) assert.equal(await post(early, part, third), 200);
+    assert.equal(await post(early, 65, third), 507);
     const { stderr, stdout, status } = await server.end();
     assert.equal(status, 0, stderr);
     assert.match(stdout, /life::is_valid_position/);
     assert.match(stderr, /app-2\.kperf: its first part is missing/);
-    const traces = readdirSync(work).find(
-        (name) => name.startsWith('traces-') && readdirSync(join(work, name)).includes('app-2.kperf'),
-    );
-    assert.deepEqual(readFileSync(join(work, traces, 'app-1.kperf')), bytes);
+    assert.deepEqual(readFileSync(join(server.traces, 'app-1.kperf')), bytes);
 });
 
 test('a trace that lacks a part is reported when its last part has come', async () => {
     const bytes = readFileSync(join(work, 'life.kperf'));
     const server = await start(app);
-    const post = (part, from, to, more = {}) => get(
-        server, '/.kperf/trace', {
-            'kperf-trace': 'd'.repeat(32), 'kperf-part': String(part), ...more,
-        }, 'POST', bytes.subarray(from, to),
-    );
+    const post = (part, from, to, more) => postPart(server, 'd'.repeat(32), part, bytes.subarray(from, to), more);
     await post(0, 0, 5000);
-    await post(2, 6000, undefined, { 'kperf-last': '1', 'kperf-unsent': '1000' });
+    await post(2, 6000, undefined, { last: true, unsent: 1000 });
     await server.until(/^# trace: /m);
     assert.equal((await post(1, 5000, 6000)).status, 200);
     const { stderr } = await server.end();
@@ -336,15 +274,12 @@ test('a trace that lacks a part is reported when its last part has come', async 
 
 test('an allocator with a name of its own is in one of several modules', async () => {
     const { parseWat } = await wabt();
-    const server = await start(
-        app, '--allocations', '--allocator', 'malloc=take,free=give', '--allocator', 'calloc=zero',
-    );
-    for (const text of [
-        '(func $other)', '(memory 1) (func $take (param i32) (result i32) local.get 0)', '(func $more)',
-    ]) {
-        const wasm = Buffer.from(parseWat('m.wat', `(module ${text})`).toBinary({ write_debug_names: true }).buffer);
-        const { status } = await get(server, '/.kperf/probe?name=m&id_base=0', { 'kperf-probe': '1' }, 'POST', wasm);
-        assert.equal(status, 200);
+    const flags = ['--allocations', '--allocator', 'malloc=take,free=give', '--allocator', 'calloc=zero'];
+    const server = await start(app, ...flags);
+    const take = '(memory 1) (func $take (param i32) (result i32) local.get 0)';
+    for (const text of ['(func $other)', take, '(func $more)']) {
+        const { buffer } = parseWat('m.wat', `(module ${text})`).toBinary({ write_debug_names: true });
+        assert.equal((await postModule(server, Buffer.from(buffer))).status, 200);
     }
     const { stderr } = await server.end();
     const missing = [...stderr.matchAll(/^warning: --allocator (\S+): no module/gm)].map(([, name]) => name);
@@ -377,19 +312,14 @@ test('errors of the command line say what to use', () => {
         [['--otlp', 'http://localhost:1', app], 'after `=`'],
         [[app, '--traces', join(app, 'app.js'), '--listen', '8.8.8.8:1'], 'failed to listen at 8.8.8.8:1'],
     ]) {
-        const { status, stderr } = spawnSync(
-            process.execPath, ['--no-warnings', join(PACKAGE, 'dist/node/cli.js'), 'serve', ...args],
-            { encoding: 'utf8', timeout: 20_000 },
-        );
+        const { status, stderr } = npx('serve', ...args);
         assert.ok(stderr.includes(why) && [1, 2].includes(status), `${args}: ${status} ${stderr}`);
     }
 });
 
 test('a trace without room is refused, so that the page posts it again', async () => {
     const server = await starter(join(work, 'secret'), app);
-    const { status, text } = await get(
-        server, '/.kperf/trace', { 'kperf-trace': 'a'.repeat(32), 'kperf-part': '0' }, 'POST', 'x',
-    );
+    const { status, text } = await postPart(server, 'a'.repeat(32), 0, 'x');
     assert.equal(status, 507);
     assert.match(text, /failed to create a trace in .*traces/);
     const { status: ended, stderr } = await server.end();

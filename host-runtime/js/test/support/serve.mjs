@@ -26,13 +26,13 @@ export async function start(work, ...args) {
     };
     await until(() => /^http:\S+ serves/m.test(stderr));
     const reports = () => {
-        const files = existsSync(traces) ? readdirSync(traces)
-            .filter((name) => name.endsWith('.kperf') && statSync(join(traces, name)).size > 0)
-            .sort() : [];
-        return files.map((name) => JSON.parse(kperf('report', join(traces, name), '--format', 'json')));
+        const names = existsSync(traces) ? readdirSync(traces).filter((name) => name.endsWith('.kperf')).sort() : [];
+        const paths = names.map((name) => join(traces, name)).filter((path) => statSync(path).size > 0);
+        return paths.map((path) => JSON.parse(kperf('report', path, '--format', 'json')));
     };
     return {
         url: /^http:\S+/m.exec(stderr)[0],
+        traces,
         until: (what) => until(what instanceof RegExp ? () => what.test(stdout) : what),
         /** Waits until the reports of the traces fulfil a condition. */
         untilReported: (what) => until(() => {

@@ -34,6 +34,7 @@ function answer(root: string, request: IncomingMessage, response: ServerResponse
     response.setHeader('cache-control', 'no-cache');
     // Without a charset: a page has its own.
     response.setHeader('content-type', lookup(extname(file)) || 'application/octet-stream');
+    if (!isRange(request.headers.range)) delete request.headers.range;
     const packed = packedForm(root, file, request, response);
     const sent = send(request, encodeURI(`/${relative(root, packed ?? file).split(sep).join('/')}`).replaceAll(/[?#]/g, encodeURIComponent), { root, dotfiles: 'allow', cacheControl: false });
     sent.on('error', ({ status, message }: Error & { status?: number }) => {
@@ -42,6 +43,15 @@ function answer(root: string, request: IncomingMessage, response: ServerResponse
         else respond(response, status ?? 500, `${path} can't be read: ${message}`);
     });
     sent.pipe(response);
+}
+
+/** Whether a `Range` is well formed. Others have to be ignored (RFC 9110, 14.2), and `send` refuses them. */
+function isRange(range = ''): boolean {
+    const isPart = (part: string): boolean => {
+        const [, from, to] = /^\s*(\d*)-(\d*)\s*$/.exec(part) ?? [];
+        return (from || to) !== undefined && (from || to) !== '' && (!from || !to || Number(from) <= Number(to));
+    };
+    return range.startsWith('bytes=') && range.slice('bytes='.length).split(',').every(isPart);
 }
 
 /** The file of a path, if it is public and in the folder after resolving links. A folder's file is its `index.html`. */
