@@ -1,10 +1,11 @@
-// `npx kperf-wasm serve` with published web apps.
+// `npx kperf-wasm serve` and web apps as they were published: they work as before, and traces have their functions.
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import wabt from 'wabt';
+import { get, listening, postPart } from './support/asking.mjs';
 import { launch, open } from './support/chromium.mjs';
 import { folder, PACKAGE, ROOT } from './support/cli.mjs';
 import { collectorProgram, startCollector } from './support/collector.mjs';
@@ -12,12 +13,12 @@ import { inWorker, page } from './support/pages.mjs';
 import { start as starter } from './support/serve.mjs';
 import { serve as plain } from './support/server.mjs';
 
+/** Browsers ask for an icon otherwise. */
+const ICON = '<link rel="icon" href="data:,">';
 const work = folder();
 const start = (...args) => starter(work, ...args);
 const browser = await launch();
 after(() => browser.close());
-/** Otherwise browsers request an icon. */
-const ICON = '<link rel="icon" href="data:,">';
 
 /** SQLite of npm's sql.js, in a page and in that package's worker. */
 const app = join(work, 'app');
@@ -25,8 +26,10 @@ mkdirSync(app);
 const dist = join(PACKAGE, 'node_modules/sql.js/dist');
 for (const name of ['sql-wasm.js', 'sql-wasm.wasm', 'worker.sql-wasm.js']) cpSync(join(dist, name), join(app, name));
 writeFileSync(join(app, 'index.html'), `<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>SQL</title><link rel="icon" href="data:,"><script src="sql-wasm.js"></script></head><body><script>
-    const QUERY = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 100) SELECT sum(x), group_concat(x % 7) FROM n";
+<html lang="en"><head><meta charset="utf-8"><title>SQL</title>${ICON}<script src="sql-wasm.js"></script></head>
+<body><script>
+    const QUERY = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 100) " +
+        "SELECT sum(x), group_concat(x % 7) FROM n";
     async function here() {
         const SQL = await initSqlJs();
         const database = new SQL.Database();
@@ -44,8 +47,9 @@ writeFileSync(join(app, 'index.html'), `<!DOCTYPE html>
         await ask({ id: 1, action: 'open' });
         return (await ask({ id: 2, action: 'exec', sql: QUERY })).results[0].values;
     }
-    globalThis.result = (async () => ({ here: await here(), worker: await inWorker(),
-        isolated: crossOriginIsolated }))();
+    globalThis.result = (async () => {
+        return { here: await here(), worker: await inWorker(), isolated: crossOriginIsolated };
+    })();
 </script></body></html>`);
 
 test('a published app works as before, and page and worker are recorded', async () => {
@@ -63,9 +67,9 @@ test('a published app works as before, and page and worker are recorded', async 
     // Both load one module, which is rewritten once.
     assert.equal(stderr.match(/^sql-wasm: \d+ of \d+ functions probed \(inline\)/gm).length, 1, stderr);
     assert.equal(reports.length, 2);
-    const named = reports.map(
-        ({ calls, functions, host, outcome }) => [calls > 5000, functions.length > 200, host.name, outcome],
-    );
+    const named = reports.map(({ calls, functions, host, outcome }) => {
+        return [calls > 5000, functions.length > 200, host.name, outcome];
+    });
     assert.deepEqual(named, [[true, true, 'chromium', 'page closed'], [true, true, 'chromium', 'page closed']]);
     assert.deepEqual(stdout.match(/^# (page|trace):/gm), ['# page:', '# trace:', '# page:', '# trace:']);
 });
@@ -98,9 +102,9 @@ for (const [where, files] of Object.entries({
     });
 }
 
-test('another development server can stand behind it, and spans go to a Collector', {
-    skip: collectorProgram() === undefined,
-}, async () => {
+const skip = collectorProgram() === undefined;
+
+test('pages of another development server are recorded, and their spans go to a Collector', { skip }, async () => {
     const collector = await startCollector(work);
     const life = readFileSync(join(ROOT, 'examples/game-of-life/rust/life.wasm'));
     const behind = await plain({ '/': page('globalThis.result = life(5);'), '/life.wasm': life });
@@ -119,28 +123,20 @@ test('another development server can stand behind it, and spans go to a Collecto
 test('a policy of the page does not keep the recorder out of it and its workers', async () => {
     const { parseWat } = await wabt();
     const calls = parseWat('calls.wat', readFileSync('test/programs/calls.wat', 'utf8')).toBinary({}).buffer;
-    const use =
-        "WebAssembly.instantiateStreaming(fetch('/calls.wasm'), { host: { call() {} } }).then(({ instance }) => instance.exports.leaf())";
+    const use = `WebAssembly.instantiateStreaming(fetch('/calls.wasm'), { host: { call() {} } })
+        .then(({ instance }) => instance.exports.leaf())`;
+    const worker = "new Promise((resolve) => (new Worker('/worker.js').onmessage = resolve))";
+    const policy = "default-src 'self' 'wasm-unsafe-eval'; img-src data:";
     const behind = createServer((request, response) => {
         const [type, text] = {
-            '/': [
-                'text/html',
-                '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/main.js"></script>',
-            ],
-            '/main.js': [
-                'text/javascript',
-                `globalThis.result = Promise.all([${use}, new Promise((resolve) => (new Worker('/worker.js').onmessage = resolve))]).then(() => 'done');`,
-            ],
+            '/': ['text/html', `<!doctype html>${ICON}<script type="module" src="/main.js"></script>`],
+            '/main.js': ['text/javascript', `globalThis.result = Promise.all([${use}, ${worker}]).then(() => 'done');`],
             '/worker.js': ['text/javascript', `${use}.then(() => postMessage('done'));`],
             '/calls.wasm': ['application/wasm', calls],
         }[request.url];
-        response.writeHead(
-            200,
-            { 'content-type': type, 'content-security-policy': "default-src 'self' 'wasm-unsafe-eval'; img-src data:" },
-        ).end(text);
+        response.writeHead(200, { 'content-type': type, 'content-security-policy': policy }).end(text);
     });
-    await new Promise((resolve) => behind.listen(0, '127.0.0.1', resolve));
-    const server = await start('--proxy', `http://127.0.0.1:${behind.address().port}`);
+    const server = await start('--proxy', await listening(behind));
     const { page, result } = await open(browser, server.url);
     assert.equal(result, 'done');
     await server.untilReported((reports) => reports.filter(({ calls }) => calls === 1).length === 2);
@@ -156,24 +152,21 @@ test('the recorder is inside where that pays', async () => {
     const files = {
         plain: wasm('(module (func (export "f")))'),
         starts: wasm('(module (func $f) (start $f))'),
-        linked: Buffer.concat(
-            [wasm('(module (func (export "f")))'), Buffer.from([0, 9, 8, ...Buffer.from('dylink.0')])],
-        ),
+        linked: Buffer.concat([
+            wasm('(module (func (export "f")))'), Buffer.from([0, 9, 8, ...Buffer.from('dylink.0')]),
+        ]),
     };
     const forms = async (...options) => {
         const server = await start(work, ...options);
         const found = [];
         for (const inline of [true, false]) {
             for (const [name, body] of Object.entries(files)) {
-                const answer = await fetch(
-                    `${server.url}.kperf/probe?name=${name}&id_base=5&inline=${inline}`,
-                    { method: 'POST', headers: { 'kperf-probe': '1' }, body },
-                );
+                const address = `${server.url}.kperf/probe?name=${name}&id_base=5&inline=${inline}`;
+                const answer = await fetch(address, { method: 'POST', headers: { 'kperf-probe': '1' }, body });
                 const bytes = Buffer.from(await answer.arrayBuffer());
-                // Modules that are linked with others get no inlined probes, even if requested.
-                assert.equal(
-                    answer.status, name === 'linked' && options.includes('inline') ? 422 : 200, bytes.toString(),
-                );
+                // Modules that are loaded beside others are refused a recorder inside, whoever asks for one.
+                const expected = name === 'linked' && options.includes('inline') ? 422 : 200;
+                assert.equal(answer.status, expected, bytes.toString());
                 if (bytes.includes('kperf:host')) found.push(inline ? name : `${name} unasked`);
             }
         }
@@ -205,8 +198,7 @@ test('connections that become something else get through', async () => {
         socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n');
         socket.pipe(socket);
     });
-    await new Promise((resolve) => behind.listen(0, '127.0.0.1', resolve));
-    const server = await start('--proxy', `http://127.0.0.1:${behind.address().port}`);
+    const server = await start('--proxy', await listening(behind));
     const answer = await new Promise((resolve, reject) => {
         const asked = request(server.url, { headers: { connection: 'upgrade', upgrade: 'echo' } });
         asked.on('upgrade', (_response, socket) => {
@@ -226,18 +218,12 @@ test('connections that become something else get through', async () => {
 
 test('names that are not of this machine are not answered to, and only parts of traces are taken', async () => {
     const server = await start(app);
-    const get = (path, options) => new Promise((resolve, reject) => {
-        request(new URL(path, server.url), options, (response) => resolve(response.resume().statusCode))
-            .on('error', reject)
-            .end();
-    });
-    assert.equal(await get('/', { headers: { host: 'evil.example' } }), 421);
-    assert.equal(await get('/', { headers: { host: 'localhost:1' } }), 200);
-    assert.equal(await get('/.kperf/trace', { method: 'POST' }), 400);
-    assert.equal(
-        await get('/.kperf/trace', { method: 'POST', headers: { 'kperf-trace': '../../x', 'kperf-part': '0' } }), 400,
-    );
-    assert.equal(await get('/.kperf/probe?id_base=0', { method: 'POST' }), 400);
-    assert.equal(await get('/missing'), 404);
+    const status = async (...request) => (await get(server, ...request)).status;
+    assert.equal(await status('/', { host: 'evil.example' }), 421);
+    assert.equal(await status('/', { host: 'localhost:1' }), 200);
+    assert.equal(await status('/.kperf/trace', {}, 'POST'), 400);
+    assert.equal((await postPart(server, '../../x', 0)).status, 400);
+    assert.equal(await status('/.kperf/probe?id_base=0', {}, 'POST'), 400);
+    assert.equal(await status('/missing'), 404);
     await server.end().catch(() => undefined);
 });

@@ -17,9 +17,8 @@ function posting() {
     globalThis.fetch = (url, { headers, body, keepalive }) => new Promise((resolve) => {
         const { 'kperf-part': part, 'kperf-unsent': unsent } = headers;
         const answer = (status = 200) => resolve(new Response(null, { status }));
-        posts.push(
-            { part: Number(part), isLast: 'kperf-last' in headers, unsent, bytes: body.size, keepalive, answer },
-        );
+        const isLast = 'kperf-last' in headers;
+        posts.push({ part: Number(part), isLast, unsent, bytes: body.size, keepalive, answer });
     });
     return {
         sink: new PostSink('http://here/traces'),

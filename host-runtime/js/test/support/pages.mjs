@@ -25,9 +25,8 @@ export function page(script, head = '') {
 
 /** A page whose `result` is a module worker's message. */
 export function inWorker(script, head = '') {
-    const files = {
-        '/worker.js': `${LIFE}\n${script}\nglobalThis.result.then((value) => postMessage(value), (error) => postMessage({ error: String(error.stack) }));`,
-    };
+    const answer = 'globalThis.result.then(postMessage, (error) => postMessage({ error: String(error.stack) }));';
+    const files = { '/worker.js': `${LIFE}\n${script}\n${answer}` };
     files['/'] = page(`
         globalThis.result = new Promise((resolve, reject) => {
             const worker = new Worker('/worker.js', { type: 'module' });
