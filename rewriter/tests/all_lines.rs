@@ -1,6 +1,9 @@
-//! Modules of ten compilers, before and after: what LLVM's tools say of their debug information, the first line of each
-//! function, and the line of every instruction, by DWARF or by the source map inside the module. `all_lines/README.md` has what came of the long set, and `all_lines/build.sh`
-//! makes it: `KPERF_LINES=FOLDER cargo test --release -p kperf-rewriter --test main all_lines -- --nocapture`.
+//! Compares debug information of ten compilers' modules before and after rewriting.
+//!
+//! - The reports of LLVM's tools, the first line of each function, and the line of every instruction, by DWARF or by
+//!   the source map inside the module.
+//! - `all_lines/README.md` has the results of the long set, which `all_lines/build.sh` makes: `KPERF_LINES=FOLDER
+//!   cargo test --release -p kperf-rewriter --test main all_lines -- --nocapture`.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -36,7 +39,7 @@ fn lines_are_those_of_the_original() {
     assert!(modules > 20);
 }
 
-/// A module with the source map in it that lies beside it.
+/// A module with its source map put inside.
 fn with_map_inside(wasm: &[u8], map: &[u8]) -> Vec<u8> {
     const SECTION: &str = "sourceMappingURL";
     // Byte for byte: numbers of the map are offsets in the file, and sizes may have been written with more bytes than needed.
@@ -64,7 +67,7 @@ fn with_map_inside(wasm: &[u8], map: &[u8]) -> Vec<u8> {
     whole
 }
 
-/// Says how many functions, instructions, lines and inlined calls were compared.
+/// Prints the numbers of compared functions, instructions, lines and inlined calls.
 fn check(path: &Path) -> Result<String, String> {
     let mut wasm = std::fs::read(path).unwrap();
     if let Ok(map) = std::fs::read(format!("{}.map", path.display())) {
@@ -130,7 +133,7 @@ fn check(path: &Path) -> Result<String, String> {
     Ok(format!("{functions} | {compared} | {inlined} | {verified}"))
 }
 
-/// What `llvm-dwarfdump --verify` says, if it is installed: as many errors as before.
+/// The errors of `llvm-dwarfdump --verify`, if it is installed: as many as before.
 fn verify(old: &[u8], new: &[u8]) -> Result<String, String> {
     let errors = |wasm: &[u8]| -> Option<usize> {
         // LLVM 14 doesn't know the types of Kotlin's modules, and needs none of the code.
@@ -184,7 +187,7 @@ fn instructions(wasm: &[u8]) -> Vec<Body> {
     bodies
 }
 
-/// The rows of all line programs, by where they begin; `None` where a sequence ends.
+/// The rows of all line programs, by address; `None` at the end of a sequence.
 struct Lines {
     code: u64,
     is_map: bool,
@@ -245,7 +248,7 @@ impl Lines {
         })
     }
 
-    /// The line of an instruction of a body. What a source map says of a function in front isn't of it.
+    /// The line of an instruction in a body. A mapping before the body doesn't count.
     fn line(&self, at: u64, body: u64) -> Option<u64> {
         let from = if self.is_map { body - self.code } else { 0 };
         self.rows.range(from..=at - self.code).next_back().and_then(|(_, line)| *line)
@@ -254,12 +257,12 @@ impl Lines {
 
 const SOURCE_MAP: &str = "sourceMappingURL";
 
-/// Whether a map is in the module, rather than in another file: that of a module with DWARF may lie elsewhere.
+/// Whether a map is inside the module. A module with DWARF may name a map that is elsewhere.
 fn is_inside(url: &[u8]) -> bool {
     url.windows(7).any(|part| part == b"base64,")
 }
 
-/// What a source map in a module says, by another decoder than the rewriter's own parts of it.
+/// The mappings of a source map inside a module, by another decoder than the rewriter's.
 fn map_rows(section: &[u8], code: u64) -> BTreeMap<u64, Option<u64>> {
     let url = String::from_utf8_lossy(section);
     let json = STANDARD.decode(url.split_once("base64,").unwrap().1).unwrap();

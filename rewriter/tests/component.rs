@@ -1,4 +1,4 @@
-//! Components with probes: valid, and with what each needs threaded through their graph.
+//! Rewrites components: the results are valid, and their graph has the recorders and guards that they need.
 
 use kperf_abi::recorder::Form;
 use kperf_abi::{SymbolTable, names};
@@ -30,7 +30,7 @@ fn rewrite_with(text: &str, options: &Options) -> RewrittenComponent {
     rewritten
 }
 
-/// How often each name of a function occurs.
+/// How many functions have each name.
 fn names_of(rewritten: &RewrittenComponent) -> Vec<String> {
     let symbols = rewritten.modules.iter().flat_map(|module| &module.symbols.symbols);
     symbols.map(|symbol| format!("{} {}", symbol.id.0, symbol.display_name())).collect()
@@ -216,7 +216,7 @@ fn trampolines_are_left_out_and_the_functions_behind_them_are_named() {
     assert_eq!(rewritten.warnings, []);
 }
 
-/// The adapter has probes itself, so what it does for the program is told once.
+/// The adapter has probes itself, so its work for the program is recorded once.
 #[test]
 fn what_a_trampoline_calls_in_another_module_is_no_call_of_the_host() {
     let text = |fixups: &str| {
@@ -299,7 +299,7 @@ fn functions_of_components_that_have_equal_modules_have_names_of_their_own() {
     assert_eq!(names.collect::<Vec<_>>(), ["app/big", "app/component[1]/a/main", "app/b/main"]);
 }
 
-/// So many functions with a `post-return` that two core instances for each would be too many for engines.
+/// Functions with a `post-return`: two core instances for each would be too many for engines.
 #[test]
 fn guards_stand_together_and_too_many_instances_are_refused() {
     let exports = |count: usize| -> String {
@@ -329,7 +329,7 @@ fn guards_stand_together_and_too_many_instances_are_refused() {
     assert!(error.contains("instances in a component; engines allow 1000"), "{error}");
 }
 
-/// Calls of tasks that run at once would be nested in each other.
+/// Calls of concurrent tasks would be nested in each other.
 #[test]
 fn tasks_with_stacks_of_their_own_are_refused() {
     let text = |options: &str| {
@@ -348,7 +348,7 @@ fn tasks_with_stacks_of_their_own_are_refused() {
     assert!(error.contains("lifted `async` and has no callback (WASI 0.3)"), "{error}");
 }
 
-/// Hundreds of instances that are given more functions than they import take hardly longer than one.
+/// Hundreds of instances with more arguments than they import take hardly longer than one.
 #[test]
 fn many_instances_of_a_module_take_time_in_proportion() {
     let exports: String = (0..50_000).map(|n| format!(r#"(export "f{n}" (func $f))"#)).collect();
@@ -541,7 +541,7 @@ fn exports_of(rewritten: &RewrittenComponent) -> Vec<String> {
     symbols.map(|symbol| format!("{} {}", symbol.id.0, symbol.display_name())).collect()
 }
 
-/// As wit-component has it: a nested component puts the instance together that is exported.
+/// As wit-component does it: a nested component assembles the exported instance.
 #[test]
 fn what_is_lifted_is_called_as_it_is_exported() {
     let text = r#"(component
@@ -610,7 +610,7 @@ fn what_is_lowered_is_called_as_it_is_imported() {
     assert_eq!(names_of(&rewritten), ["0 demo:lib/log@1.2.0#line", "1 x.1", "2 tick", "3 f"]);
 }
 
-/// A name may lead through any number of definitions, and back through what an instance is made from.
+/// A name may lead through any number of definitions, and back through an instance's arguments.
 #[test]
 fn names_that_lead_far_take_no_time() {
     let mut text = String::from(

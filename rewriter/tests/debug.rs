@@ -1,7 +1,7 @@
-//! Debug information of real compilers, before and after: each instruction has the place that it had.
+//! Compares debug information of real compilers before and after rewriting: each instruction keeps its place.
 //!
-//! Where an instruction has come to is found here by counting: probes add no arithmetic and no access of memory, so the n-th
-//! of these in a function is the same before and after.
+//! The new address of an instruction is found by counting. Probes add no arithmetic and no memory access, so the n-th
+//! such instruction of a function is the same before and after.
 
 use gimli::{AttributeValue, Dwarf, EndianSlice, LittleEndian};
 use kperf_rewriter::{Clock, Imported, Inline, Options, Recording, Rewritten, Warning, rewrite};
@@ -39,7 +39,7 @@ fn rewritten(wasm: &[u8], options: &Options) -> Vec<u8> {
     wasm
 }
 
-/// A function of a module: where it begins and ends, and its instructions of arithmetic and memory, as addresses of DWARF.
+/// A function of a module: its start and end, and its arithmetic and memory instructions, as addresses of DWARF.
 #[derive(Debug)]
 struct Function {
     start: u64,
@@ -104,7 +104,8 @@ fn function(body: &FunctionBody<'_>, code: u64) -> Function {
     Function { start: body.range().start - code, end: body.range().end - code, marks }
 }
 
-/// The module with line programs that count up to where a function begins, as TeaVM's do, where others name the address.
+/// The module with line programs that advance to the start of a function, as TeaVM's do, instead of naming the
+/// address.
 fn counted_from_zero(mut wasm: Vec<u8>) -> Vec<u8> {
     let lines = Parser::new(0).parse_all(&wasm).find_map(|payload| match payload.unwrap() {
         Payload::CustomSection(section) if section.name() == ".debug_line" => {
@@ -130,10 +131,10 @@ fn counted_from_zero(mut wasm: Vec<u8>) -> Vec<u8> {
     wasm
 }
 
-/// The rows of all line programs: at an address the file, line, column and flags.
+/// The rows of all line programs: file, line, column and flags by address.
 type Rows = BTreeMap<u64, (String, Option<u64>, gimli::ColumnType, bool)>;
 
-/// Of each sequence its rows, and where it ends.
+/// The rows and the end of each sequence.
 fn sequences(dwarf: &Dwarf<Bytes<'_>>) -> Vec<(Rows, u64)> {
     let mut sequences = Vec::new();
     let mut units = dwarf.units();
@@ -156,7 +157,7 @@ fn sequences(dwarf: &Dwarf<Bytes<'_>>) -> Vec<(Rows, u64)> {
     sequences
 }
 
-/// What the line programs say of an address.
+/// The rows of the line programs at an address.
 fn place(sequences: &[(Rows, u64)], address: u64) -> Option<(String, Option<u64>)> {
     let sequence = sequences.iter().find(|(rows, end)| {
         rows.first_key_value().is_some_and(|(&first, _)| first <= address) && address < *end
@@ -193,7 +194,7 @@ fn each_instruction_has_the_line_that_it_had() {
     assert!(all > 100, "{all} places");
 }
 
-/// Also with code that can't be counted: no row is lost, none changes but for its address, and all stay in their order.
+/// Also with code that can't be counted: no row is lost, none changes except its address, and all keep their order.
 #[test]
 fn line_programs_have_the_same_rows() {
     for name in MODULES {
@@ -210,7 +211,8 @@ fn line_programs_have_the_same_rows() {
     }
 }
 
-/// What a unit's entries say of addresses: of each entry with a range its ranges, and of each location the ranges of its list.
+/// The addresses in a unit's entries: the ranges of each entry with ranges, and the ranges in the list of each
+/// location.
 fn ranges(dwarf: &Dwarf<Bytes<'_>>) -> Vec<(String, Vec<(u64, u64)>)> {
     let mut all = Vec::new();
     let mut units = dwarf.units();
@@ -282,7 +284,7 @@ fn ranges_and_locations_follow_the_code() {
     }
 }
 
-/// The globals that say where variables or frames are.
+/// The globals that locate variables or frames.
 fn globals_of(dwarf: &Dwarf<Bytes<'_>>) -> Vec<u32> {
     let mut all = Vec::new();
     let mut units = dwarf.units();
@@ -329,7 +331,7 @@ fn variables_follow_the_globals() {
     assert!(all >= 10, "{all} globals");
 }
 
-/// LLVM's own opinion, where it is installed.
+/// LLVM's verification, if it is installed.
 #[test]
 fn llvm_finds_nothing_wrong() {
     let verify = |wasm: &[u8]| {

@@ -1,4 +1,4 @@
-//! Real modules of six compilers: the rewritten ones validate, nothing is lost.
+//! Rewrites real modules of six compilers: the results validate, and nothing is lost.
 
 use kperf_rewriter::{ErrorKind, Filter, NameMap, Options, Pattern, Recording, SymbolFile, probed, rewrite};
 use wasmparser::{KnownCustom, Name, Operator, Parser, Payload, TypeRef, Validator, WasmFeatures};
@@ -70,7 +70,7 @@ fn every_function_calls_enter_once_and_has_a_name() {
     }
 }
 
-/// Each probe says of its branches which way they go: the hints stand at branches, in the order that engines want.
+/// Each probe has hints for its branches, in the order that engines want.
 #[test]
 fn branch_hints_of_probes_stand_at_their_branches() {
     for language in LANGUAGES {

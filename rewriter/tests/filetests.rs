@@ -1,4 +1,4 @@
-//! Runs `tests/filetests/**/*.wat`: text modules that carry what is expected of their rewriting.
+//! Runs `tests/filetests/**/*.wat`: text modules with the expected result of their rewriting.
 //!
 //! ```text
 //! ;; --only 'a*' --imports             options, as for `kperf-wasm rewrite`; this line may be missing
@@ -9,9 +9,9 @@
 //! ;)
 //! ```
 //!
-//! Those in `invalid/` are no valid modules, and must not become any. `BLESS=1 cargo test -p kperf-rewriter` writes what
-//! comes out into the files. Sections whose bytes change with each version (`producers`, `kperf.symbols`) are left out of the
-//! text; so are the functions of a recorder inside the module, which are the same each time, but with `--whole`.
+//! Modules in `invalid/` are invalid, and must stay so. `BLESS=1 cargo test -p kperf-rewriter --test main filetests`
+//! writes the results into the files. Sections with bytes that change in each version (`producers`, `kperf.symbols`)
+//! are not shown; neither are the functions of a recorder inside the module, except with `--whole`.
 
 use kperf_rewriter::{Clock, Filter, Imported, Inline, Leaf, Options, Pattern, Recording, rewrite};
 use std::fmt::Write;
@@ -86,7 +86,7 @@ fn outcome(wasm: &[u8], options: &Options) -> String {
     text + &wasmprinter::print_bytes(without_own_sections(&rewritten.wasm)).unwrap() + "\n"
 }
 
-/// Whether the file wants to see the recorder's functions too.
+/// Whether the file shows the recorder's functions too.
 fn is_whole(source: &str) -> bool {
     source.lines().next().is_some_and(|line| line.split_whitespace().any(|word| word == "--whole"))
 }

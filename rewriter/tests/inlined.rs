@@ -1,5 +1,5 @@
-//! Which calls were inlined where, by the DWARF of several compilers (`source/build.sh`, `debug/build.sh`): as LLVM's own tool
-//! says it, where that is installed.
+//! Compares inlined calls by the DWARF of several compilers (`source/build.sh`, `debug/build.sh`) with those of
+//! LLVM's own tool, if it is installed.
 
 use kperf_abi::SymbolTable;
 use kperf_rewriter::{Options, Recording, SymbolFile, Twin, rewrite};
@@ -18,7 +18,7 @@ fn table(wasm: &[u8], recording: Recording) -> SymbolTable {
     own
 }
 
-/// The frames at an offset of a symbol's function, the innermost first: names without their folders, and lines.
+/// The frames at an offset of a symbol's function, innermost first: names without their folders, and lines.
 fn frames(table: &SymbolTable, n: usize, offset: u32) -> Vec<(String, u32)> {
     let code = table.codes.get(n);
     let mut line = code.source(offset).map_or(0, |source| source.line);
@@ -99,7 +99,7 @@ fn a_module_of_the_same_build_tells_them_later() {
     }
 }
 
-/// The frames of all instructions of a module's functions are those that LLVM's symbolizer finds.
+/// The frames of all instructions in a module's functions equal those of LLVM's symbolizer.
 #[test]
 fn they_are_those_of_llvm() {
     if Command::new("llvm-symbolizer").arg("--version").output().is_err() {
@@ -166,7 +166,7 @@ fn they_are_those_of_llvm() {
     }
 }
 
-/// What LLVM says of addresses: names without parameters, lines.
+/// LLVM's frames of addresses: names without parameters, lines.
 fn symbolized(path: &Path, addresses: impl Iterator<Item = u64>) -> Vec<Vec<(String, u32)>> {
     let mut child = Command::new("llvm-symbolizer")
         .args(["--inlines", "--functions=short", "--no-demangle", "--output-style=LLVM", "--obj"])

@@ -1,4 +1,4 @@
-//! Which lines instructions come from, and what functions call, by the DWARF that a compiler wrote (`source/build.sh`).
+//! Checks the lines of instructions, and the calls of functions, by a compiler's DWARF (`source/build.sh`).
 
 use kperf_abi::{FuncIndex, SymbolTable, Target};
 use kperf_rewriter::{Options, Recording, SymbolFile, Twin, rewrite};
@@ -142,7 +142,7 @@ fn what_has_no_probe_hides_who_called() {
     assert!(class("leaf").is_some() && class("leaf") == class("other") && class("direct").is_none());
 }
 
-/// Where the rewritten module's instructions were in the original: each operator of it is found again.
+/// The offset in the original for each instruction of the rewritten module: each of its operators is found again.
 #[test]
 fn moves_lead_back_to_the_original() {
     let wasm = module("calls.wasm");

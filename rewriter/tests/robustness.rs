@@ -1,5 +1,5 @@
-//! Bad and truncated input: an error with its offset or a module, never a panic. `hostile` has the huge, `invalid` the
-//! invalid.
+//! Rewrites malformed and truncated input: an error with its offset or a module, never a panic. `hostile` has huge
+//! modules, `invalid` has invalid ones.
 
 use kperf_rewriter::{Options, SkipReason, Warning, rewrite};
 use wasm_encoder::{
@@ -50,7 +50,7 @@ fn every_bit_flipped() {
     }
 }
 
-/// A valid module may be refused for these reasons only.
+/// The only reasons to refuse a valid module.
 fn refusal(error: &str) -> bool {
     error.contains("is not supported")
         || error.contains("is reserved for probes")

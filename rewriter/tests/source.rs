@@ -1,4 +1,4 @@
-//! Where functions stand in the source, by the DWARF that a compiler wrote (`source/build.sh`).
+//! Checks the places of functions in the source, by a compiler's DWARF (`source/build.sh`).
 
 use kperf_rewriter::{Options, rewrite};
 use std::path::Path;
@@ -9,7 +9,7 @@ fn module(name: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/source").join(name)).unwrap()
 }
 
-/// The functions with their places, and the warnings but those of dropped sections.
+/// The functions with their places, and the warnings except dropped sections.
 fn places(wasm: &[u8]) -> (String, Vec<String>) {
     let rewritten = rewrite(wasm, &Options::default()).unwrap();
     let symbols = rewritten.symbols;
@@ -34,7 +34,7 @@ fn line_tables_alone_are_enough() {
     assert_eq!(places(&module("lines.wasm")), (PLACES.to_owned(), Vec::new()));
 }
 
-/// Broken debug information costs places, and no more.
+/// Malformed debug information costs places, and no more.
 #[test]
 fn any_byte_may_be_wrong() {
     let wasm = module("dwarf5.wasm");

@@ -19,7 +19,7 @@ use crate::module::info::ModuleInfo;
 use crate::module::moves::Moves;
 use code::Code;
 pub(crate) use expressions::Globals;
-use gimli::{Dwarf, LittleEndian, Section as _};
+use gimli::{Dwarf, LittleEndian};
 use patch::{Patch, number};
 use std::collections::BTreeMap;
 use std::convert::Infallible;

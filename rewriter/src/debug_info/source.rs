@@ -12,7 +12,7 @@ use crate::debug_info::source_map::SourceMap;
 use crate::module::info::{BodyPlace, ModuleInfo};
 use debug::Debug;
 pub(crate) use debug::Layout;
-use gimli::{AttributeValue, Dwarf, LittleEndian, Section as _, UnitOffset};
+use gimli::{AttributeValue, Dwarf, LittleEndian, UnitOffset};
 use inlined::{Bodies, Room, UnitCalls};
 use kperf_abi::{Inlined, InlinedFunction, Row, Source};
 use paths::Paths;

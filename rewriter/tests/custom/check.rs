@@ -1,4 +1,4 @@
-//! What must hold whatever custom sections say: shared by the test beside this file and the fuzz targets `names` and
+//! Checks that hold whatever custom sections contain, for the tests in this folder and the fuzz targets `names` and
 //! `debug_info`.
 
 use kperf_rewriter::{Options, Rewritten, rewrite};
@@ -15,7 +15,7 @@ pub(crate) const DEBUG: [&str; 7] = [
     ".debug_str_offsets",
 ];
 
-/// Names, one a line: each function has one, and a demangled one that is no more than so many times as long.
+/// Names, one in each line: each function has one. A demangled name has a limited length.
 pub(crate) fn check_names(bytes: &[u8]) -> Rewritten {
     let text = String::from_utf8_lossy(bytes);
     let names: Vec<&str> = text.split('\n').take(1_000).collect();
@@ -35,7 +35,7 @@ pub(crate) fn check_names(bytes: &[u8]) -> Rewritten {
     rewritten
 }
 
-/// Sections of DWARF, each behind its length (two bytes, the lower first), for a module of eight functions.
+/// Sections of DWARF, each after its length (two bytes, the lower first), for a module of eight functions.
 pub(crate) fn check_debug_info(bytes: &[u8]) -> Rewritten {
     let mut rest = bytes;
     let sections = DEBUG.map(|name| {
@@ -72,7 +72,7 @@ fn module(functions: usize, custom: &[(&str, &[u8])]) -> Vec<u8> {
     wasm
 }
 
-/// Bytes behind their number.
+/// Bytes after their number.
 fn counted(bytes: &[u8]) -> Vec<u8> {
     [&leb128(bytes.len()), bytes].concat()
 }

@@ -1,4 +1,4 @@
-//! Names and debug information that are damaged, made up, or made to take long.
+//! Rewrites modules with damaged, random or expensive names and debug information.
 
 mod check;
 

@@ -146,7 +146,7 @@ pub(crate) fn locals(count: usize) -> Vec<u8> {
     module([function]).finish()
 }
 
-/// One function of branches, each with a hint; and as many hints for what isn't there.
+/// One function of branches, each with a hint, and as many hints for offsets that don't exist.
 pub(crate) fn hinted(count: usize) -> Vec<u8> {
     let branch = [Instruction::I32Const(0), Instruction::BrIf(0)];
     let begin = [Instruction::Block(BlockType::Empty)];

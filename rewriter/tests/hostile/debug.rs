@@ -1,10 +1,10 @@
-//! Modules whose DWARF makes a reader do the same again and again, or more than there are bytes for.
+//! Modules with DWARF that makes a reader repeat its work, or do more than there are bytes for.
 
 use crate::code::{function, module};
 use std::borrow::Cow;
 use wasm_encoder::{CustomSection, Encode};
 
-/// A module of some functions with these sections behind them.
+/// A module of some functions followed by these sections.
 pub(crate) fn with(functions: usize, sections: &[(&str, &[u8])]) -> Vec<u8> {
     let mut module = module((0..functions).map(|_| function([])));
     for &(name, data) in sections {
@@ -88,7 +88,7 @@ pub(crate) fn overlapping_abbreviations(count: usize) -> Vec<u8> {
     with(1, &[(".debug_abbrev", &table), (".debug_info", &info)])
 }
 
-/// DIEs of a byte with thousands of attributes that take none.
+/// DIEs of one byte with thousands of attributes that take none.
 pub(crate) fn attributes(count: usize) -> Vec<u8> {
     let (mut table, mut info) = (Vec::new(), Vec::new());
     abbreviation(1, UNIT, &vec![(0x3c, FLAG_PRESENT); count], &mut table);
@@ -114,7 +114,7 @@ pub(crate) fn shared_lines(count: usize) -> Vec<u8> {
     )
 }
 
-/// Units whose line programs begin where the one before has begun two bytes ago.
+/// Units with line programs that begin two bytes after the one before.
 pub(crate) fn overlapping_lines(count: usize) -> Vec<u8> {
     let (mut table, mut info) = (Vec::new(), Vec::new());
     abbreviation(1, UNIT, &[(STMT_LIST, SEC_OFFSET)], &mut table);
@@ -136,7 +136,7 @@ pub(crate) fn overlapping_lines(count: usize) -> Vec<u8> {
     with(1, &[(".debug_abbrev", &table), (".debug_info", &info), (".debug_line", &line)])
 }
 
-/// Units that say where as many functions are declared: in files of a line program, compiled in a folder.
+/// Units that name the source of as many functions: in files of a line program, compiled in a folder.
 fn declared(count: usize, units: usize, line: &[u8], folder: &[u8]) -> Vec<u8> {
     let mut table = Vec::new();
     abbreviation(1, UNIT, &[(STMT_LIST, SEC_OFFSET), (COMP_DIR, STRP)], &mut table);
@@ -165,14 +165,14 @@ fn declared(count: usize, units: usize, line: &[u8], folder: &[u8]) -> Vec<u8> {
     with(count, &sections)
 }
 
-/// Functions in files of their own, all in one folder whose name is long.
+/// Functions in files of their own, all in one folder with a long name.
 pub(crate) fn long_folder(count: usize) -> Vec<u8> {
     let files: Vec<String> = (0..count).map(|n| n.to_string()).collect();
     let folder = "f".repeat(4_000);
     declared(count, 1, &lines(&folder, &files, &[]), &[folder.as_bytes(), &[0]].concat())
 }
 
-/// Units of one function, whose folder's name is nearly as long as all of them.
+/// Units of one function, with a folder's name nearly as long as all of them.
 pub(crate) fn endless_folder(count: usize) -> Vec<u8> {
     let files: Vec<String> = (0..count).map(|n| n.to_string()).collect();
     declared(count, count, &lines("", &files, &[]), &vec![b'f'; 20 * count])

@@ -1,4 +1,4 @@
-//! Modules whose DWARF says more of inlined calls than there can be.
+//! Modules with DWARF of more inlined calls than there can be.
 
 use crate::debug::{
     ADDR, DATA4, DECL_LINE, INLINED, LOW_PC, SEC_OFFSET, STRP, SUBPROGRAM, UDATA, UNIT, abbreviation, unit,
@@ -12,10 +12,10 @@ const RANGES: u8 = 0x55;
 const CALL_LINE: u8 = 0x59;
 const REF4: u8 = 0x13;
 
-/// The function that is inlined stands behind the unit's header and its own entry.
+/// The inlined function comes after the unit's header and its own entry.
 const FUNCTION: u32 = 12;
 
-/// A unit whose first entry is a function `f`, and behind that these; and what else there is.
+/// A unit with a function `f` as its first entry, and these entries after it.
 fn module(dies: &[u8], name: &[u8], ranges: &[u8]) -> Vec<u8> {
     let mut table = Vec::new();
     abbreviation(1, UNIT, &[], &mut table);
@@ -41,7 +41,7 @@ fn module(dies: &[u8], name: &[u8], ranges: &[u8]) -> Vec<u8> {
     with(1, &sections)
 }
 
-/// An inlined call of all of the module's only function, whose body stands behind two bytes.
+/// An inlined call of all of the module's only function, with a body that begins two bytes later.
 fn call(origin: u32, out: &mut Vec<u8>) {
     out.push(3);
     out.extend(origin.to_le_bytes());
@@ -66,7 +66,7 @@ pub(crate) fn many(count: usize) -> Vec<u8> {
     module(&dies, b"f\0", &[])
 }
 
-/// Calls each of which is of the one behind it, and the last of the first.
+/// Each call is of the next one, and the last of the first.
 pub(crate) fn in_a_circle(count: usize) -> Vec<u8> {
     const LENGTH: u32 = 15;
     let first = FUNCTION + 6;
@@ -89,7 +89,7 @@ pub(crate) fn shared_ranges(count: usize) -> Vec<u8> {
     module(&dies, b"f\0", &[2, 0, 0, 0, 4, 0, 0, 0].repeat(count))
 }
 
-/// Functions at different lines that have the same long name, and a call of each.
+/// Functions at different lines with the same long name, and a call of each.
 pub(crate) fn long_names(count: usize) -> Vec<u8> {
     let mut dies = Vec::new();
     let mut at = FUNCTION + 6;

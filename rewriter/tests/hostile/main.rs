@@ -1,6 +1,9 @@
-//! Modules at the limits of what engines take, and beyond what anybody would write: each is rewritten into a valid one or
-//! refused by name, in time that grows with its size and in memory of four times its size (and some hundred bytes a function or type).
-//! With `KPERF_TESTS=all` that is so for every form of probe; else the others than the first two get modules of a quarter of the size.
+//! Rewrites modules at the engines' limits and beyond any real module: each becomes valid or is refused by name.
+//!
+//! - Time grows with the size, and memory is at most four times the size (and some hundred bytes for each function or
+//!   type).
+//! - With `KPERF_TESTS=all` this holds for every form of probe; otherwise all but the first two forms get modules of
+//!   a quarter of the size.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
@@ -16,11 +19,11 @@ use kperf_rewriter::{Leaf, Options, Recording, SkipReason, Warning, rewrite};
 use measure::{cpu_seconds, peak_bytes};
 use wasmparser::{Validator, WasmFeatures};
 
-/// What must come of a module.
+/// The expected result for a module.
 enum Expect {
-    /// So many functions get probes.
+    /// This many functions get probes.
     Probed(usize),
-    /// Probes but for so many functions, for this reason.
+    /// All functions but this many get probes, for this reason.
     Without(usize, SkipReason),
     /// An error with these words.
     Refused(&'static str),
@@ -28,13 +31,13 @@ enum Expect {
 
 struct Case {
     name: &'static str,
-    /// Makes the module; a quarter of the size is asked for too.
+    /// Makes the module, also of a quarter of the size.
     make: fn(usize) -> Vec<u8>,
     size: usize,
     imports: bool,
-    /// How often the module may be in memory.
+    /// How many copies of the module may be in memory.
     copies: usize,
-    /// What a warning says, if one has to.
+    /// A part of the expected warning, if any.
     warns: &'static str,
     expect: Expect,
 }
@@ -94,7 +97,7 @@ const CASES: [Case; 43] = [
     case("a branch hint for each of 200,000 branches", code::hinted, 200_000, Expect::Probed(1)),
 ];
 
-/// What a probe can be, beside what is imported. What comes of a module differs in that only by how much room there is.
+/// The recordings, except the default. Results differ only by how much room there is.
 #[rustfmt::skip]
 const FORMS: [(&str, Recording); 6] = [
     ("inline", Recording::inline()),
@@ -142,7 +145,7 @@ fn validate(wasm: &[u8]) -> Result<(), String> {
     Validator::new_with_features(features).validate_all(wasm).map(drop).map_err(|error| error.to_string())
 }
 
-/// What comes of a module: `expect`, or else a module or a refusal that is in order.
+/// Checks the result for a module: `expect`, or else a valid module or a proper refusal.
 fn check_one(
     case: &Case,
     wasm: &[u8],
@@ -206,10 +209,10 @@ fn check_one(
     Ok(())
 }
 
-/// Seconds.
+/// In seconds.
 const SHORT: f64 = 0.1;
 
-/// Four times the size takes about four times as long, and not sixteen times.
+/// Four times the size takes about four times as long, not sixteen times.
 fn check_time(case: &Case, wasm: &[u8], options: &Options) -> Result<(), String> {
     let quarter = (case.make)(case.size / 4);
     let mut minima = [f64::MAX; 2];

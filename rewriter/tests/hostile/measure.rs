@@ -1,4 +1,4 @@
-//! Memory and processor time of a piece of work.
+//! Measures memory and processor time.
 
 use peak_alloc::PeakAlloc;
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// How many bytes were in use at once, beside what was before.
+/// The most bytes in use at once, beyond those in use before.
 pub(crate) fn peak_bytes<T>(work: impl FnOnce() -> T) -> (usize, T) {
     HEAP.reset_peak_usage();
     let before = HEAP.current_usage();
@@ -14,7 +14,7 @@ pub(crate) fn peak_bytes<T>(work: impl FnOnce() -> T) -> (usize, T) {
     (HEAP.peak_usage() - before, result)
 }
 
-/// Processor time on one thread, or what the clock says where the system doesn't tell.
+/// Processor time of one thread, or the clock's if the system has none.
 pub(crate) fn cpu_seconds(work: impl FnOnce() + Send) -> f64 {
     let on_processor = || {
         let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;

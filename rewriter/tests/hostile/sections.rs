@@ -1,4 +1,4 @@
-//! Modules with many of something else than functions, and with custom sections that nobody expects.
+//! Modules with many items other than functions, and with unusual custom sections.
 
 use crate::code::{function, module};
 use std::borrow::Cow;

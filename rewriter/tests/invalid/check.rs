@@ -1,9 +1,9 @@
-//! What must hold of any bytes: shared by the test beside this file and the fuzz target `any_bytes`.
+//! Checks that hold for any bytes, for the test in this folder and the fuzz target `any_bytes`.
 
 use kperf_rewriter::{Leaf, Options, Recording, rewrite};
 use wasmparser::{Validator, WasmFeatures};
 
-/// What became of some bytes.
+/// The outcome for some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(dead_code, reason = "the fuzz target doesn't count")]
 pub(crate) enum Outcome {
@@ -11,16 +11,16 @@ pub(crate) enum Outcome {
     Rewritten,
     /// A valid module was refused, by name.
     Refused,
-    /// An invalid one was refused.
+    /// An invalid module was refused.
     InvalidRefused,
-    /// An invalid one was rewritten, and is invalid still.
+    /// An invalid module was rewritten, and is still invalid.
     InvalidRewritten,
 }
 
-/// How many forms of probes there are, for [`check`].
+/// Number of forms for [`check`].
 pub(crate) const FORMS: usize = 9;
 
-/// Each kind of probe, with and without one around imports where that makes a difference.
+/// Each recording, with and without probes around imports where that makes a difference.
 fn form(n: usize) -> Options {
     let (recording, imports) = match n % FORMS {
         0 => (Recording::imported(), false),
@@ -36,8 +36,8 @@ fn form(n: usize) -> Options {
     Options { recording, imports, ..Options::default() }
 }
 
-/// Rewrites them with probes of the n-th form. Panics where a module changes from valid to invalid or back, or is refused
-/// for no good reason.
+/// Rewrites bytes with the n-th form. Panics if a module changes from valid to invalid or back, or if a valid one is
+/// refused for no good reason.
 pub(crate) fn check(bytes: &[u8], n: usize) -> Outcome {
     let valid = validate(bytes);
     let options = form(n);

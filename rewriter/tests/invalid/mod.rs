@@ -1,5 +1,6 @@
-//! Modules that are none, or nearly: real ones with bytes changed, and generated ones with invalid bodies. A valid module
-//! stays valid, an invalid one invalid, whatever the probes are, and nothing panics. `KPERF_SEEDS=FROM..TO` runs others.
+//! Rewrites invalid modules, and nearly invalid ones: real ones with bytes changed, and generated ones with invalid
+//! bodies. A valid module stays valid, an invalid one invalid, whatever the probes are, and nothing panics.
+//! `KPERF_SEEDS=FROM..TO` runs others.
 
 mod check;
 #[path = "../../../tests/common/effort.rs"]
@@ -9,7 +10,7 @@ use check::{FORMS, Outcome, check};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Real modules that are small: what compilers make, with all kinds of exceptions and garbage-collected types.
+/// Small real modules of compilers, with all kinds of exceptions and garbage-collected types.
 fn real() -> Vec<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let files = [
@@ -105,7 +106,7 @@ fn generated_modules_with_invalid_bodies() {
     }
 }
 
-/// Says which seed it was.
+/// Prints the seed.
 fn catch(seed: u64, work: impl FnOnce() -> Outcome + std::panic::UnwindSafe) -> Outcome {
     std::panic::catch_unwind(work).unwrap_or_else(|_| panic!("seed {seed}"))
 }
