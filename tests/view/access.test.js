@@ -38,7 +38,7 @@ describe("the page", { skip: reason ?? false }, () => {
         }
         await page.evaluate(() => {
           kperf.state.selected.set(0);
-          kperf.state.stretch.set({ start: 100_000, end: 2_000_000 });
+          kperf.state.selection.set({ start: 100_000, end: 2_000_000 });
         });
         await page.waitForFunction(() => !kperf.state.figures.value.whole);
         for (const key of "1234") {

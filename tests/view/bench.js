@@ -71,7 +71,7 @@ const result = await page.evaluate(async () => {
     return performance.now() - begun;
   });
   const calls = timeline.levels[0].lanes.flatMap(({ rows }) => rows).reduce((sum, row) => sum + row.calls.reduce((a, b) => a + b, 0), 0);
-  return { draws, floors, intervals, calls, known: kperf.state.sheet.calls };
+  return { draws, floors, intervals, calls, known: kperf.state.pageData.calls };
 });
 await chromium.close();
 assert.deepEqual(wrong, []);

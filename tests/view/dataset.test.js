@@ -26,7 +26,7 @@ describe("the page of a dataset", { skip: reason ?? false }, () => {
     await page.close();
     return answer;
   }
-  const calls = (page) => page.evaluate(() => Object.fromEntries(kperf.state.sheet.functions.map(({ name, calls }) => [name, calls])));
+  const calls = (page) => page.evaluate(() => Object.fromEntries(kperf.state.pageData.functions.map(({ name, calls }) => [name, calls])));
 
   test("has the sums of all runs, and three tabs", () => page("all", ["dataset"], async (page) => {
     const [a, b, all] = [await of("a"), await of("b"), await calls(page)];
@@ -48,7 +48,7 @@ describe("the page of a dataset", { skip: reason ?? false }, () => {
   test("an address can't select a time that nobody knows", () => page("address", ["dataset"], async (page) => {
     await page.evaluate(() => (location.hash = "#tab=timeline&select=0~10"));
     await page.waitForFunction(() => kperf.state.view.value === "flame");
-    assert.equal(await page.evaluate(() => kperf.state.stretch.value), null);
+    assert.equal(await page.evaluate(() => kperf.state.selection.value), null);
   }));
 
   test("says which runs it is of", () => page("one", ["dataset", "--where", "version = 'a'"], async (page) => {

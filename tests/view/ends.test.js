@@ -1,4 +1,4 @@
-// Stretches of traces that a page can't draw call by call: more paths than can be seen, calls drawn together, calls too deep to be drawn.
+// Ranges of traces that a page can't draw call by call: more paths than can be seen, calls drawn together, calls too deep to be drawn.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
@@ -37,19 +37,19 @@ describe("the page", { skip: reason ?? false }, () => {
   });
   after(() => chromium?.close());
 
-  /** What the page and a report say of stretches, which are parts of the run: [{start, end, rest, page, report}], self and total in ns. */
+  /** What the page and a report say of ranges of time: [{start, end, rest, page, report}], self and total in ns. */
   async function both(name, address, parts) {
     const { page, wrong } = await open(chromium, address);
-    const all = await page.evaluate(() => kperf.state.sheet.wallTicks);
+    const all = await page.evaluate(() => kperf.state.pageData.wallTicks);
     const found = [];
     for (const [from, to] of parts) {
       const [start, end] = [from, to].map((part) => Math.round(all * part));
       const seen = await page.evaluate(async ([start, end]) => {
         const { state } = kperf;
-        state.stretch.set({ start, end });
+        state.selection.set({ start, end });
         await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
         const rows = state.figures.value.functions.filter(({ calls }) => calls > 0);
-        return { rest: document.querySelector("#stretch .rest").textContent, rows: rows.map(({ name, self, total }) => [name, { self, total }]) };
+        return { rest: document.querySelector("#selection .rest").textContent, rows: rows.map(({ name, self, total }) => [name, { self, total }]) };
       }, [start, end]);
       const { functions } = JSON.parse(kperf(cwd, "report", `${name}.kperf`, "--format", "json", "--range", `${start}ns~${end}ns`));
       const report = new Map(functions.map((row) => [row.name, { self: row.self_nanos, total: row.total_nanos }]));
@@ -60,7 +60,7 @@ describe("the page", { skip: reason ?? false }, () => {
     return found;
   }
 
-  /** How far a function's figure is off at most, as a part of the stretch, and which it is. */
+  /** How far a function's figure is off at most, as a part of the selection, and which it is. */
   function worst({ start, end, page, report }, figure) {
     const off = [...report].map(([name, wanted]) => [Math.abs(wanted[figure] - (page.get(name)?.[figure] ?? 0)) / (end - start), name]);
     return off.sort((a, b) => b[0] - a[0])[0];
@@ -75,12 +75,12 @@ describe("the page", { skip: reason ?? false }, () => {
     }
   });
 
-  test("shares out calls that are drawn together, at a stretch's ends", async () => {
+  test("shares out calls that are drawn together, at a range's ends", async () => {
     const address = pageOf(cwd, "few", LIFE, "20", { detail: 20_000 });
     for (const found of await both("few", address, PARTS)) {
       const told = /^Approximate: at its ends, calls that are drawn together share what ran in slices of [\d.]+ .?s\. Exact: kperf-wasm report TRACE --range (.*)$/.exec(found.rest);
       assert.equal(told?.[1], `${found.start}ns~${found.end}ns`, found.rest);
-      // Each function's share of the stretch is right to within two points; when the longest call took all, up to 52 points were wrong.
+      // Each function's share of the selection is right to within two points; when the longest call took all, up to 52 points were wrong.
       for (const figure of ["self", "total"]) assert.ok(worst(found, figure)[0] < 0.02, `${found.start} ${figure}: ${worst(found, figure)}`);
     }
   });

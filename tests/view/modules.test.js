@@ -90,7 +90,7 @@ test("paths go up from functions, and both ways from one", () => {
   assert.deepEqual(around(tree, nodes, null).rows, []);
 });
 
-test("a stretch is whole slices, and calls or shares at its ends", () => {
+test("a range is whole slices, and calls or shares at its ends", () => {
   const columns = { start: Float64Array.of(0, 16, 32), end: Float64Array.of(16, 32, 48), first: Uint32Array.of(0, 0, 3, 3), slice: Uint32Array.of(0, 1, 2), ticks: Float64Array.of(8, 16, 4), calls: Float64Array.of(1, 0, 1) };
   const tree = new Tree({ parent: Uint32Array.of(0, 0, 1), func: Uint32Array.of(2, 0, 1) }, 2);
   const calls = (resolution, calls) => () => ({ resolution, lanes: [{ rows: [{ start: Float64Array.of(8, 40), end: Float64Array.of(32, 44), func: Uint32Array.of(0, 0), calls: Uint32Array.of(1, calls) }] }] });

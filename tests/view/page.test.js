@@ -142,7 +142,7 @@ describe("the page", { skip: reason ?? false }, () => {
         const wide = await page.evaluate(() => document.documentElement.scrollWidth);
         assert.equal(wide, width, `view ${key}`);
       }
-      const names = await page.evaluate(() => kperf.state.sheet.functions.map(({ name }) => name));
+      const names = await page.evaluate(() => kperf.state.pageData.functions.map(({ name }) => name));
       assert.ok(names.some((name) => name.length > 2000) && names.includes("<b>&amp; evil"), names);
       assert.equal(await page.locator("main b").count(), 0);
     }));

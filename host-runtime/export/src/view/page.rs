@@ -1,4 +1,4 @@
-//! Puts the page together.
+//! Writes the HTML page.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 const HTML: &str = include_str!("page/index.html");
 const CSS: &str = include_str!("page/style.css");
-/// In an order in which each comes behind those that it imports.
+/// Each comes after those that it imports.
 const SCRIPTS: [(&str, &str); 25] = [
     ("dom.js", include_str!("page/dom.js")),
     ("format.js", include_str!("page/format.js")),
@@ -32,7 +32,7 @@ const SCRIPTS: [(&str, &str); 25] = [
     ("walk.js", include_str!("page/walk.js")),
     ("slices.js", include_str!("page/slices.js")),
     ("details.js", include_str!("page/details.js")),
-    ("stretch.js", include_str!("page/stretch.js")),
+    ("selection.js", include_str!("page/selection.js")),
     ("save.js", include_str!("page/save.js")),
     ("address.js", include_str!("page/address.js")),
     ("main.js", include_str!("page/main.js")),
@@ -65,7 +65,7 @@ pub(super) fn write(
     let script: String =
         SCRIPTS.iter().map(|(name, text)| format!("\n// {name}\n{}", joined(text))).collect();
     let mut rest = HTML;
-    while let Some((before, marker, behind)) = next_marker(rest) {
+    while let Some((before, marker, after)) = next_marker(rest) {
         out.write_all(before.as_bytes())?;
         match marker {
             "POLICY" => write!(out, "{}", policy(&style, &script))?,
@@ -79,7 +79,7 @@ pub(super) fn write(
             "SCRIPT" => write!(out, "<script type=\"module\">{script}</script>")?,
             other => write!(out, "<!-- {other} -->")?,
         }
-        rest = behind;
+        rest = after;
     }
     out.write_all(rest.as_bytes())
 }
@@ -96,11 +96,11 @@ fn policy(style: &str, script: &str) -> String {
     )
 }
 
-/// The text before the next comment, the comment, and what is behind it.
+/// The text before the next comment, the comment, and the text after it.
 fn next_marker(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once("<!-- ")?;
-    let (marker, behind) = rest.split_once(" -->")?;
-    Some((before, marker, behind))
+    let (marker, after) = rest.split_once(" -->")?;
+    Some((before, marker, after))
 }
 
 /// A script without its imports and exports: all scripts of the page are one module.

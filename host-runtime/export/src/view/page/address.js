@@ -1,4 +1,4 @@
-// What is looked at stands in the page's address, behind the #: it can be shared, loaded again, and left by the browser's Back.
+// The state of the page in its address, after the #: it can be shared, loaded again, and left by the browser's Back.
 import { oncePerFrame } from "./dom.js";
 
 /** A longer name is given by its number. */
@@ -37,7 +37,7 @@ export function keepAddress(state, views, showSearch) {
     pushed ||= push;
     later();
   };
-  for (const value of [state.view, state.stretch, state.selected, state.tree]) value.watch(() => changed(true));
+  for (const value of [state.view, state.selection, state.selected, state.tree]) value.watch(() => changed(true));
   for (const value of [state.query, order]) value.watch(() => changed(false));
   pushed = false;
   let rest;
@@ -56,8 +56,8 @@ export function written(state, { start, end, extent }, order) {
   put("tab", state.view.value, state.tabs[0]);
   put("tree", state.tree.value, "down");
   put("find", state.query.value, "");
-  if (state.selected.value !== null) parts.set("function", named(state.sheet.functions, state.selected.value));
-  if (state.stretch.value) parts.set("select", ticks(state.stretch.value));
+  if (state.selected.value !== null) parts.set("function", named(state.pageData.functions, state.selected.value));
+  if (state.selection.value) parts.set("select", ticks(state.selection.value));
   if (start > 0 || end < extent) parts.set("zoom", ticks({ start, end }));
   put("sort", `${order.descending ? "" : "-"}${order.key}`, "self");
   return parts.toString().replaceAll("%7E", "~").replaceAll("%3A", ":");
@@ -65,8 +65,8 @@ export function written(state, { start, end, extent }, order) {
 
 function take(state, chart, order, showSearch, parts) {
   const one = (name, allowed) => (allowed.includes(parts.get(name)) ? parts.get(name) : allowed[0]);
-  state.selected.set(numbered(state.sheet.functions, parts.get("function")));
-  state.stretch.set(state.tabs.includes("timeline") ? range(parts.get("select"), chart.viewport.extent) : null);
+  state.selected.set(numbered(state.pageData.functions, parts.get("function")));
+  state.selection.set(state.tabs.includes("timeline") ? range(parts.get("select"), chart.viewport.extent) : null);
   state.tree.set(one("tree", TREES));
   state.view.set(one("tab", state.tabs));
   showSearch(parts.get("find") ?? "");

@@ -15,12 +15,12 @@ const FONT = "11px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans M
  *   lanes(unitsPerPixel)   [{name, rows: [{start, end, func, ..}]}]: columns in the order of the axis
  *   title(row, index)      what a bar says
  *   describe(row, index)   lines for its tooltip
- *   select(start, end)     optional: a part of the axis was selected; `stretch` is the one that is, {start, end}, or null
+ *   select(start, end)     optional: a part of the axis was selected; `selection` is the one that is, {start, end}, or null
  */
 export class Chart {
   constructor(source, state, colors, label) {
     Object.assign(this, { source, state, colors });
-    this.viewport = new Viewport(source.extent, source.least);
+    this.viewport = new Viewport(source.extent, source.min);
     this.target = null;
     this.scroll = 0;
     this.hovered = null;
@@ -37,7 +37,7 @@ export class Chart {
 
   /** The source has other bars, on another axis. */
   renew() {
-    this.viewport.reset(this.source.extent, this.source.least);
+    this.viewport.reset(this.source.extent, this.source.min);
     Object.assign(this, { target: null, scroll: 0, hovered: null, focused: null, placed: undefined });
     this.redraw();
   }
@@ -244,7 +244,7 @@ export class Chart {
 
   /** The moment that times are told from, in the axis' units. */
   get origin() {
-    return this.source.stretch?.start ?? 0;
+    return this.source.selection?.start ?? 0;
   }
 
   /** How finely moments are told, in nanoseconds: ten times as finely as the axis. */
@@ -268,12 +268,12 @@ export class Chart {
     for (const { x } of this.steps().marks) context.fillRect(Math.round(x), AXIS, 1, this.height);
   }
 
-  /** What is not in the selected stretch is paler. */
+  /** What is not in the selected selection is paler. */
   outside(context) {
     const { palette, width, height } = this;
-    const stretch = this.selecting ?? this.source.stretch;
-    if (!stretch) return;
-    const [from, to] = [stretch.start, stretch.end].map((at) => Math.min(width, Math.max(0, ((at - this.viewport.start) / this.viewport.width) * width)));
+    const selection = this.selecting ?? this.source.selection;
+    if (!selection) return;
+    const [from, to] = [selection.start, selection.end].map((at) => Math.min(width, Math.max(0, ((at - this.viewport.start) / this.viewport.width) * width)));
     context.fillStyle = palette.surface;
     context.globalAlpha = 0.6;
     context.fillRect(0, AXIS, from, height);
@@ -297,11 +297,11 @@ export class Chart {
       const left = Math.min(x + 4, width - text.length * this.letter - 4);
       context.fillText(text, left, AXIS / 2);
     }
-    const stretch = this.selecting ?? this.source.stretch;
-    if (!stretch) return;
+    const selection = this.selecting ?? this.source.selection;
+    if (!selection) return;
     const scale = width / this.viewport.width;
-    const from = Math.max(0, (stretch.start - this.viewport.start) * scale);
-    const to = Math.min(width, (stretch.end - this.viewport.start) * scale);
+    const from = Math.max(0, (selection.start - this.viewport.start) * scale);
+    const to = Math.min(width, (selection.end - this.viewport.start) * scale);
     context.fillStyle = palette.accent;
     if (to > from) context.fillRect(from, AXIS - 4, Math.max(1, to - from), 4);
   }
@@ -352,7 +352,7 @@ export class Chart {
     const row = bar && this.placed[bar.lane].rows[bar.depth];
     const func = row ? row.func[bar.index] : null;
     this.focus(bar);
-    this.state.selected.set(func !== null && func < this.state.sheet.functions.length ? func : null);
+    this.state.selected.set(func !== null && func < this.state.pageData.functions.length ? func : null);
   }
 
   /** Makes a bar as wide as the chart. */

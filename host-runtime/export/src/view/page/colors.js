@@ -4,9 +4,9 @@ const HUES = 24;
 
 /** Colors for both themes: `fill(func)` for bars, `heat(share)` for shares of the run. */
 export class Colors {
-  constructor(sheet) {
-    this.hues = hues(sheet.functions);
-    this.imported = sheet.functions.map((func) => func.imported);
+  constructor(pageData) {
+    this.hues = hues(pageData.functions);
+    this.imported = pageData.functions.map((func) => func.imported);
     this.setTheme("light");
   }
 

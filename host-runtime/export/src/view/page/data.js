@@ -127,15 +127,15 @@ export function readSlices(bytes, nodes) {
   return { start, end, first, slice, ticks, calls };
 }
 
-/** What of the trace the views share: the sheet's functions as objects, their callers and callees. */
-export function readSheet(sheet) {
-  const columns = sheet.functions;
+/** What of the trace the views share: the pageData's functions as objects, their callers and callees. */
+export function readPageData(pageData) {
+  const columns = pageData.functions;
   const functions = columns.name.map((name, index) => ({
     index,
     name,
-    module: sheet.modules[columns.module[index]] ?? "",
+    module: pageData.modules[columns.module[index]] ?? "",
     imported: columns.imported[index],
-    place: sheet.places[columns.place[index]] ?? "",
+    place: pageData.places[columns.place[index]] ?? "",
     counted: columns.counted[index],
     calls: columns.calls[index],
     total: columns.totalNanos[index],
@@ -144,19 +144,19 @@ export function readSheet(sheet) {
     max: columns.maxNanos[index],
     average: columns.averageNanos[index],
     cutShort: columns.cutShort[index],
-    share: sheet.selfNanos > 0 ? columns.selfNanos[index] / sheet.selfNanos : 0,
+    share: pageData.selfNanos > 0 ? columns.selfNanos[index] / pageData.selfNanos : 0,
     callers: [],
     callees: [],
   }));
   const outside = { index: functions.length, name: "[host]", module: "", imported: true, callers: [], callees: [] };
   const all = [...functions, outside];
-  const { caller, callee, calls, totalNanos } = sheet.edges;
+  const { caller, callee, calls, totalNanos } = pageData.edges;
   const edges = caller.map((from, n) => ({ from, to: callee[n], calls: calls[n], total: totalNanos[n] }));
   for (const edge of edges) {
     all[edge.from].callees.push(edge);
     all[edge.to].callers.push(edge);
   }
   const key = (from, to) => from * all.length + to;
-  const placeOf = new Map(caller.map((from, n) => [key(from, callee[n]), sheet.places[sheet.edges.place[n]] ?? ""]));
-  return { ...sheet, functions, edges, placeOf: (from, to) => placeOf.get(key(from, to)) ?? "", nameOf: (index) => all[index]?.name ?? "" };
+  const placeOf = new Map(caller.map((from, n) => [key(from, callee[n]), pageData.places[pageData.edges.place[n]] ?? ""]));
+  return { ...pageData, functions, edges, placeOf: (from, to) => placeOf.get(key(from, to)) ?? "", nameOf: (index) => all[index]?.name ?? "" };
 }

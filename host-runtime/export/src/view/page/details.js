@@ -1,4 +1,4 @@
-// What is known of the selected function: its figures, who calls it, whom it calls.
+// The selected function: its figures, callers and callees.
 import { h } from "./dom.js";
 import { countText, nanosText, percentText, plural } from "./format.js";
 
@@ -45,13 +45,13 @@ export class Details {
   }
 
   list(title, edges, end) {
-    const { sheet } = this.state;
+    const { pageData } = this.state;
     const whole = Math.max(1, edges.reduce((sum, edge) => sum + edge.total, 0));
     const items = edges.slice(0, LISTED).map((edge) => {
-      const known = edge[end] < sheet.functions.length;
+      const known = edge[end] < pageData.functions.length;
       // The line of the caller, wherever it stands in the list.
-      const place = sheet.placeOf(edge.from, edge.to);
-      const name = h("span", { class: "name" }, sheet.nameOf(edge[end]));
+      const place = pageData.placeOf(edge.from, edge.to);
+      const name = h("span", { class: "name" }, pageData.nameOf(edge[end]));
       const at = place ? h("span", { class: "at", title: place }, shortPlace(place)) : null;
       const figures = h("span", { class: "figures" }, `${plural(edge.calls, "call")} · ${nanosText(edge.total)}`);
       const style = `--share:${((edge.total / whole) * 100).toFixed(2)}%`;

@@ -1,6 +1,6 @@
 // The figures of functions and of who calls whom, summed up from the nodes of the call tree.
 
-/** What of the call tree doesn't depend on the stretch of time: who calls whom, and which nodes count once. */
+/** The parts of the call tree that don't depend on the selection: callers and callees, and which nodes count once. */
 export class Tree {
   /** `parent` and `func` are the flame graph's columns; functions are numbered up to `outside`, the host. */
   constructor({ parent, func }, outside) {
@@ -69,16 +69,16 @@ function links(parent) {
 }
 
 /**
- * The figures of a stretch of time, from those of the nodes (`total` in ticks, `calls`): {functions, edges, nodes, whole}, as the
- * sheet has them for all of the run. The shortest and the longest call are not known.
+ * The figures of a range of time, from those of the nodes (`total` in ticks, `calls`): {functions, edges, nodes, whole}, as the
+ * pageData has them for all of the run. The shortest and the longest call are not known.
  */
-export function figuresOf(tree, sheet, { total, calls }) {
+export function figuresOf(tree, pageData, { total, calls }) {
   const self = total.slice();
   for (let n = 1; n < total.length; n++) self[tree.parent[n]] -= total[n];
   for (let n = 0; n < self.length; n++) self[n] = Math.max(0, self[n]);
   self[0] = 0;
-  const nanos = sheet.nanosPerTick;
-  const functions = sheet.functions.map((func) => ({
+  const nanos = pageData.nanosPerTick;
+  const functions = pageData.functions.map((func) => ({
     ...func, calls: 0, total: 0, self: 0, ofAllCalls: 0, average: 0, min: NaN, max: NaN, cutShort: 0, callers: [], callees: [],
   }));
   const edges = tree.edges.map((edge) => ({ ...edge, calls: 0, total: 0 }));

@@ -13,17 +13,17 @@ const WAYS = [
 
 export class Flame {
   constructor(state, colors, tree, nodes) {
-    const { sheet } = state;
-    Object.assign(this, { state, sheet, tree, nodes });
-    this.nanosPerUnit = sheet.nanosPerTick;
+    const { pageData } = state;
+    Object.assign(this, { state, pageData, tree, nodes });
+    this.nanosPerUnit = pageData.nanosPerTick;
     this.only = [{ name: "", rows: [] }];
     this.extent = 1;
-    this.least = Number.MIN_VALUE;
+    this.min = Number.MIN_VALUE;
     this.chart = new Chart(this, state, colors, "Flame graph: paths of calls, as wide as they took");
     this.buttons = WAYS.map(([way, title, help]) => h("button", { type: "button", title: help, onclick: () => state.tree.set(way) }, title));
-    this.told = h("output", {});
+    this.summary = h("output", {});
     this.element = h("section", { class: "view flame" },
-      h("div", { class: "bar-of-controls" }, h("div", { class: "choice", role: "group", "aria-label": "Direction" }, ...this.buttons), this.told),
+      h("div", { class: "bar-of-controls" }, h("div", { class: "choice", role: "group", "aria-label": "Direction" }, ...this.buttons), this.summary),
       this.chart.element);
     this.stale = true;
     const renew = () => {
@@ -39,7 +39,7 @@ export class Flame {
     state.view.watch((view) => view === "flame" && this.stale && this.build());
   }
 
-  /** The figures of the nodes: of the selected stretch, or of all. */
+  /** The figures of the nodes: of the selected selection, or of all. */
   get shown() {
     return this.state.figures.value.nodes ?? this.nodes;
   }
@@ -54,8 +54,8 @@ export class Flame {
     this.only = [{ name: "", rows: built.rows }];
     this.middle = built.middle;
     this.extent = Math.max(built.extent, 1);
-    this.least = Math.max(this.extent / 1e7, 1 / this.nanosPerUnit);
-    this.told.textContent = this.text(way, built);
+    this.min = Math.max(this.extent / 1e7, 1 / this.nanosPerUnit);
+    this.summary.textContent = this.text(way, built);
     this.chart.renew();
   }
 
@@ -63,7 +63,7 @@ export class Flame {
     if (way === "around" && this.state.selected.value === null) return "Select a function: click a bar, a row or a box, or search and press Enter";
     if (rows.length === 0 || extent === 0) return "Nothing ran here";
     if (way === "up") return "Widths are self times; bars below 0.005 % are left out";
-    if (way === "around") return `${this.sheet.nameOf(this.state.selected.value)}: ${nanosText(extent * this.nanosPerUnit)}`;
+    if (way === "around") return `${this.pageData.nameOf(this.state.selected.value)}: ${nanosText(extent * this.nanosPerUnit)}`;
     return "";
   }
 
@@ -72,7 +72,7 @@ export class Flame {
   }
 
   title(row, index) {
-    return row.node?.[index] === 0 ? "all calls" : this.sheet.nameOf(row.func[index]);
+    return row.node?.[index] === 0 ? "all calls" : this.pageData.nameOf(row.func[index]);
   }
 
   describe(row, index) {

@@ -82,9 +82,9 @@ export function lastPart(name) {
   return name;
 }
 
-/** Round steps for an axis: at most `most` of them fit into `extent`. Answers the step. */
-export function axisStep(extent, most) {
-  const rough = extent / Math.max(1, most);
+/** Round steps for an axis: at most `max` of them fit into `extent`. Answers the step. */
+export function axisStep(extent, max) {
+  const rough = extent / Math.max(1, max);
   if (!(rough > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].find((factor) => factor * power >= rough) ?? 10;

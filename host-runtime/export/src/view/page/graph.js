@@ -1,4 +1,4 @@
-// Who calls whom, as a graph: the functions with the longest totals, or those around the selected one.
+// The call graph: the functions with the longest totals, or those around the selected one.
 import { layered } from "./layers.js";
 import { h, oncePerFrame, svg } from "./dom.js";
 import { countText, nanosText, percentText, plural, shortName } from "./format.js";
@@ -12,12 +12,12 @@ const LEGIBLE = 0.8;
 export class CallGraph {
   constructor(state, colors) {
     Object.assign(this, { state, colors });
-    this.least = 0.005;
+    this.min = 0.005;
     this.around = h("input", { type: "checkbox", onchange: () => this.rebuild() });
     this.slider = h("input", { type: "range", min: 0, max: 40, value: 17, "aria-label": "Least share of the run", oninput: () => this.slide() });
-    this.told = h("output", {});
+    this.summary = h("output", {});
     this.bar = h("div", { class: "bar-of-controls" },
-      h("label", {}, "At least ", this.slider), this.told,
+      h("label", {}, "At least ", this.slider), this.summary,
       h("label", {}, this.around, " Only around the selected function"),
       h("button", { type: "button", class: "quiet", onclick: () => this.fit() }, "Fit"));
     this.layer = svg("g");
@@ -41,7 +41,7 @@ export class CallGraph {
   /** The slider goes from 0 to all of the run, finer at the low end. */
   slide() {
     const value = Number(this.slider.value);
-    this.least = value === 0 ? 0 : 10 ** (-4 + value / 10);
+    this.min = value === 0 ? 0 : 10 ** (-4 + value / 10);
     this.rebuild();
   }
 
@@ -55,7 +55,7 @@ export class CallGraph {
     const { functions, whole } = this.state.figures.value;
     const focus = this.state.selected.value;
     const ran = functions.filter((func) => whole || func.calls > 0);
-    let few = ran.filter((func) => func.total >= this.least * this.whole);
+    let few = ran.filter((func) => func.total >= this.min * this.whole);
     if (this.around.checked && focus !== null) {
       const func = functions[focus];
       const near = new Set([focus, ...func.callers.map((edge) => edge.from), ...func.callees.map((edge) => edge.to)]);
@@ -68,21 +68,21 @@ export class CallGraph {
     if (this.state.view.value !== "graph") return;
     this.stale = false;
     const { functions, edges: known } = this.state.figures.value;
-    this.whole = functions.reduce((most, func) => Math.max(most, func.total), 1);
+    this.whole = functions.reduce((max, func) => Math.max(max, func.total), 1);
     const funcs = this.chosen();
     const all = functions.length;
-    const share = this.least === 0 ? "anything" : `${Number((this.least * 100).toPrecision(1))} %`;
+    const share = this.min === 0 ? "anything" : `${Number((this.min * 100).toPrecision(1))} %`;
     const hidden = all - funcs.length;
     const ran = this.state.figures.value.whole || functions.some((func) => func.calls > 0);
-    this.told.textContent = !ran ? "Nothing ran here" : `${share} · ${plural(funcs.length, "function")}${hidden ? `, ${countText(hidden)} more not shown` : ""}`;
+    this.summary.textContent = !ran ? "Nothing ran here" : `${share} · ${plural(funcs.length, "function")}${hidden ? `, ${countText(hidden)} more not shown` : ""}`;
     const place = new Map(funcs.map((func, n) => [func.index, n]));
     const edges = known.filter((edge) => place.has(edge.from) && place.has(edge.to));
     const boxes = funcs.map((func) => ({ width: Math.max(204, shortName(func.name, 34).length * LETTER + 24), height: 58 }));
     const links = edges.map((edge) => ({ from: place.get(edge.from), to: place.get(edge.to) }));
     this.layout = funcs.length > 0 ? layered(boxes, links) : { places: [], paths: [], width: 1, height: 1 };
-    const most = Math.max(1, ...edges.map((edge) => edge.total));
+    const max = Math.max(1, ...edges.map((edge) => edge.total));
     this.edges = edges;
-    this.arrows = edges.map((edge, n) => this.line(edge, boxes, links[n], this.layout.paths[n], most));
+    this.arrows = edges.map((edge, n) => this.line(edge, boxes, links[n], this.layout.paths[n], max));
     this.boxes = funcs.map((func, n) => this.box(func, boxes[n], this.layout.places[n]));
     this.layer.replaceChildren(...this.arrows, ...this.boxes);
     this.funcs = funcs;
@@ -114,8 +114,8 @@ export class CallGraph {
     return group;
   }
 
-  line(edge, boxes, { from, to }, points, most) {
-    const thickness = 1 + 4 * Math.sqrt(edge.total / most);
+  line(edge, boxes, { from, to }, points, max) {
+    const thickness = 1 + 4 * Math.sqrt(edge.total / max);
     const [first, last] = [points[0], points.at(-1)];
     let d;
     let at;
@@ -131,7 +131,7 @@ export class CallGraph {
       const middle = Math.floor((ends.length - 1) / 2);
       at = { x: (ends[middle].x + ends[middle + 1].x) / 2, y: (ends[middle].y + ends[middle + 1].y) / 2 };
     }
-    const label = `${this.state.sheet.nameOf(edge.from)} calls ${this.state.sheet.nameOf(edge.to)} ${plural(edge.calls, "time")}, ${nanosText(edge.total)}`;
+    const label = `${this.state.pageData.nameOf(edge.from)} calls ${this.state.pageData.nameOf(edge.to)} ${plural(edge.calls, "time")}, ${nanosText(edge.total)}`;
     return svg("g", { class: "link" }, svg("title", {}, label),
       svg("path", { d, "stroke-width": thickness, "marker-end": "url(#arrow)" }),
       svg("text", { x: at.x, y: at.y + 4 }, countText(edge.calls)));
@@ -151,11 +151,11 @@ export class CallGraph {
     });
   }
 
-  /** All of it, but no larger than it was drawn, and at least `least` as large: then its hottest box is in the middle. */
-  fit(least = 0) {
+  /** All of it, but no larger than it was drawn, and at least `min` as large: then its hottest box is in the middle. */
+  fit(min = 0) {
     const { clientWidth: width, clientHeight: height } = this.svg;
     if (!width || !height || !this.layout) return;
-    const scale = Math.max(least, Math.min(1, (width - 48) / this.layout.width, (height - 48) / this.layout.height));
+    const scale = Math.max(min, Math.min(1, (width - 48) / this.layout.width, (height - 48) / this.layout.height));
     const hottest = this.funcs.reduce((best, func, n) => (func.self > (this.funcs[best]?.self ?? -1) ? n : best), 0);
     const hot = this.layout.places[hottest] ?? { x: 0, y: 0 };
     const along = (room, size, at) => {
@@ -170,7 +170,7 @@ export class CallGraph {
 
   /** For a file: a line per arrow. */
   lines() {
-    const { nameOf } = this.state.sheet;
+    const { nameOf } = this.state.pageData;
     const lines = (this.edges ?? []).map(({ from, to, calls, total }) => [nameOf(from), nameOf(to), calls, Math.round(total)]);
     return [["caller", "callee", "calls", "total_nanos"], ...lines];
   }

@@ -1,11 +1,11 @@
-// What the mouse, fingers and keys do to a chart.
+// Mouse, touch and keys of a chart.
 import { firstAbove } from "./viewport.js";
 
-/** How high the axis is, in pixels; a stretch is selected on it. */
+/** How high the axis is, in pixels; a range is selected on it. */
 export const AXIS = 24;
 
 /**
- * Wheel: zoom. Shift and wheel: scroll. Drag: move. Shift and drag, or drag on the axis: select a stretch. Click: select. Double
+ * Wheel: zoom. Shift and wheel: scroll. Drag: move. Shift and drag, or drag on the axis: select a range. Click: select. Double
  * click: zoom to a bar. Keys: see `KEYS`.
  */
 export function listenTo(chart) {
@@ -44,7 +44,7 @@ function listenToPointers(chart, place) {
   const { canvas } = chart;
   const pointers = new Map();
   let moved = 0;
-  /** Where the stretch that is being selected began, in pixels. */
+  /** Where the selection that is being selected began, in pixels. */
   let from = null;
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
@@ -113,8 +113,8 @@ const KEYS = {
   ArrowRight: (chart) => step(chart, (bar) => ({ ...bar, index: bar.index + 1 })),
   ArrowUp: (chart) => step(chart, (bar) => outer(chart, bar)),
   ArrowDown: (chart) => step(chart, (bar) => inner(chart, bar)),
-  x: (chart) => selectStretch(chart),
-  z: (chart) => chart.source.stretch && chart.glideTo(chart.source.stretch.start, chart.source.stretch.end),
+  x: (chart) => selectSelection(chart),
+  z: (chart) => chart.source.selection && chart.glideTo(chart.source.selection.start, chart.source.selection.end),
   Enter: (chart) => {
     if (!chart.focused) return;
     chart.select(chart.focused);
@@ -127,10 +127,10 @@ const KEYS = {
 };
 
 /** Selects the time of the keys' bar, or else what is seen; or none, if one is selected. */
-function selectStretch(chart) {
+function selectSelection(chart) {
   const { focused, source, viewport } = chart;
   if (!source.select) return;
-  if (source.stretch) return source.select(null);
+  if (source.selection) return source.select(null);
   const row = focused && has(chart, focused) ? chart.placed[focused.lane].rows[focused.depth] : null;
   source.select(row ? { start: row.start[focused.index], end: row.end[focused.index] } : { start: viewport.start, end: viewport.end });
 }

@@ -1,7 +1,7 @@
-// Puts the page together: reads the data, makes the views, listens to what concerns all of them.
+// Starts the page: reads the data, makes the views, and handles the keys of the whole page.
 import { keepAddress } from "./address.js";
 import { Colors } from "./colors.js";
-import { readFlame, readSheet, readSlices, sectionBytes, sectionJson } from "./data.js";
+import { readFlame, readPageData, readSlices, sectionBytes, sectionJson } from "./data.js";
 import { Details } from "./details.js";
 import { byId, h } from "./dom.js";
 import { Tree } from "./figures.js";
@@ -11,7 +11,7 @@ import { CallGraph } from "./graph.js";
 import { saving } from "./save.js";
 import { Slices } from "./slices.js";
 import { State } from "./state.js";
-import { watchStretch } from "./stretch.js";
+import { watchSelection } from "./selection.js";
 import { FunctionTable } from "./table.js";
 import { Timeline } from "./timeline.js";
 
@@ -20,7 +20,7 @@ const TITLES = { timeline: "Timeline", flame: "Flame graph", table: "Table", gra
 const HELP = [
   ["/", "search; /between slashes/ is a regular expression; Escape leaves it"],
   ["wheel, + −, w s", "zoom"],
-  ["drag on the scale, Shift+drag", "select a stretch of time"],
+  ["drag on the scale, Shift+drag", "select a range of time"],
   ["x", "select the bar's time, or what is seen; or all again"],
   ["z", "zoom to what is selected"],
   ["drag, Shift+arrows, a d", "move"],
@@ -33,14 +33,14 @@ const HELP = [
 ];
 
 async function start() {
-  const state = new State(readSheet(await sectionJson("profile")));
-  const { sheet } = state;
-  const colors = new Colors(sheet);
+  const state = new State(readPageData(await sectionJson("profile")));
+  const { pageData } = state;
+  const colors = new Colors(pageData);
   themes(state, colors);
   head(state);
   const timeline = new Timeline(state, colors);
   const nodes = readFlame(await sectionBytes("flame"));
-  const tree = new Tree(nodes, sheet.functions.length);
+  const tree = new Tree(nodes, pageData.functions.length);
   const views = {
     timeline,
     flame: new Flame(state, colors, tree, nodes),
@@ -53,9 +53,9 @@ async function start() {
   keys(state, views);
   const showSearch = search(state);
   await timeline.load();
-  // The figures of a stretch need all of the calls.
+  // The figures of a range need all of the calls.
   const finest = () => timeline.levels[0] ?? null;
-  watchStretch(state, timeline, tree, new Slices(readSlices(await sectionBytes("slices"), nodes.parent.length), tree, finest, sheet.other));
+  watchSelection(state, timeline, tree, new Slices(readSlices(await sectionBytes("slices"), nodes.parent.length), tree, finest, pageData.other));
   keepAddress(state, views, showSearch);
   // For tests and benchmarks.
   Object.assign(globalThis, { kperf: { state, views } });
@@ -63,25 +63,25 @@ async function start() {
 }
 
 function head(state) {
-  const { sheet } = state;
-  const { host, clock } = sheet;
+  const { pageData } = state;
+  const { host, clock } = pageData;
   setClock(clock.kind);
-  byId("title").textContent = sheet.title;
+  byId("title").textContent = pageData.title;
   const engine = [host.name, host.version].filter(Boolean).join(" ");
-  const facts = [plural(sheet.calls, "call"), plural(sheet.functions.length, "function"), nanosText(sheet.wallNanos), engine, `${clock.kind} clock`];
+  const facts = [plural(pageData.calls, "call"), plural(pageData.functions.length, "function"), nanosText(pageData.wallNanos), engine, `${clock.kind} clock`];
   byId("facts").textContent = facts.filter(Boolean).join(" · ");
-  byId("facts").title = [sheet.command, sheet.outcome, `written by kperf-wasm ${sheet.version}`].filter(Boolean).join("\n");
-  state.view.watch((shown) => notes(sheet, shown));
+  byId("facts").title = [pageData.command, pageData.outcome, `written by kperf-wasm ${pageData.version}`].filter(Boolean).join("\n");
+  state.view.watch((shown) => notes(pageData, shown));
 }
 
 /** What makes all figures doubtful, and what concerns the tab that is shown. */
-function notes(sheet, shown) {
-  const { clock } = sheet;
+function notes(pageData, shown) {
+  const { clock } = pageData;
   const ticker = clock.kind === "ticker" && clock.period_nanos ? [`times are those of a sampler: one tick in ${nanosText(clock.period_nanos)}`] : [];
-  const warnings = sheet.warnings.map((text) => h("li", { class: "warning" }, text));
-  const about = sheet.notes.filter(({ tabs }) => tabs.includes(shown)).map(({ text }) => text);
-  const told = [...ticker, ...about].map((text) => h("li", {}, text));
-  byId("notes").replaceChildren(...(warnings.length + told.length > 0 ? [h("ul", { tabindex: 0, "aria-label": "Notes" }, ...warnings, ...told)] : []));
+  const warnings = pageData.warnings.map((text) => h("li", { class: "warning" }, text));
+  const about = pageData.notes.filter(({ tabs }) => tabs.includes(shown)).map(({ text }) => text);
+  const items = [...ticker, ...about].map((text) => h("li", {}, text));
+  byId("notes").replaceChildren(...(warnings.length + items.length > 0 ? [h("ul", { tabindex: 0, "aria-label": "Notes" }, ...warnings, ...items)] : []));
 }
 
 function tabs(state, views) {
@@ -118,7 +118,7 @@ function search(state) {
   input.addEventListener("input", () => {
     const count = state.search(input.value);
     input.setAttribute("aria-invalid", String(count === null));
-    const text = count === null ? "no pattern" : `${count} of ${state.sheet.functions.length}`;
+    const text = count === null ? "no pattern" : `${count} of ${state.pageData.functions.length}`;
     found.textContent = input.value.trim() === "" ? "" : text;
   });
   input.addEventListener("keydown", (event) => {
@@ -128,7 +128,7 @@ function search(state) {
       input.blur();
     } else if (event.key === "Enter" && state.matches.value) {
       // The matches in turn.
-      const { functions } = state.sheet;
+      const { functions } = state.pageData;
       const from = state.selected.value ?? -1;
       const next = functions.findIndex(({ index }) => index > from && state.matches.value[index] === 1);
       const first = functions.findIndex(({ index }) => state.matches.value[index] === 1);

@@ -1,21 +1,21 @@
-// How many bytes the program has over time, above the calls and on their axis.
+// Live bytes over time, above the calls and on their axis.
 import { firstAbove } from "./viewport.js";
 import { h, oncePerFrame } from "./dom.js";
 import { bytesText, momentText } from "./format.js";
 
 export class MemoryStrip {
   constructor(timeline, state) {
-    Object.assign(this, { timeline, memory: state.sheet.memory });
-    const { liveBytes, mostBytes, objectBytes, peakBytes, sampled } = this.memory;
+    Object.assign(this, { timeline, memory: state.pageData.memory });
+    const { liveBytes, maxBytes, objectBytes, peakBytes, sampled } = this.memory;
     this.objects = objectBytes.at(-1);
     this.live = peakBytes > 0;
     // What is shown: the most that there was or, where all of it is collected, what was made by then.
-    this.bytes = this.live ? mostBytes : objectBytes;
-    this.most = Math.max(1, ...this.bytes);
+    this.bytes = this.live ? maxBytes : objectBytes;
+    this.max = Math.max(1, ...this.bytes);
     const about = sampled ? "about " : "";
     const parts = [
       ...(this.live ? [`memory: at most ${about}${bytesText(peakBytes)}, at the end ${about}${bytesText(liveBytes.at(-1))}`] : []),
-      ...(this.objects ? [`collected objects made: ${about}${bytesText(this.objects)}; nobody tells when they are gone`] : []),
+      ...(this.objects ? [`collected objects made: ${about}${bytesText(this.objects)}; when they are collected isn't recorded`] : []),
     ];
     this.canvas = h("canvas", { role: "img", "aria-label": parts.join(" \u00b7 ") });
     this.label = h("span", { class: "label" }, parts.join(" \u00b7 "));
@@ -23,7 +23,7 @@ export class MemoryStrip {
     this.redraw = oncePerFrame(() => this.draw());
     new ResizeObserver(() => this.redraw()).observe(this.element);
     state.theme.watch(() => this.redraw());
-    this.element.addEventListener("pointermove", (event) => this.tell(event));
+    this.element.addEventListener("pointermove", (event) => this.showAt(event));
     this.element.addEventListener("pointerleave", () => (this.label.textContent = parts.join(" \u00b7 ")));
   }
 
@@ -32,7 +32,7 @@ export class MemoryStrip {
     return firstAbove(this.memory.ticks, ticks) - 1;
   }
 
-  tell(event) {
+  showAt(event) {
     const { viewport } = this.timeline.chart;
     const { left, width } = this.element.getBoundingClientRect();
     const ticks = viewport.start + ((event.clientX - left) / width) * viewport.width;
@@ -60,9 +60,9 @@ export class MemoryStrip {
       const last = this.at(to);
       if (last < 0 || from > this.timeline.extent) continue;
       // The most that there is within the pixel.
-      let most = 0;
-      for (let n = Math.max(0, this.at(from)); n <= last && ticks[n] < to; n++) most = Math.max(most, this.bytes[n]);
-      const high = (most / this.most) * (height - 2);
+      let max = 0;
+      for (let n = Math.max(0, this.at(from)); n <= last && ticks[n] < to; n++) max = Math.max(max, this.bytes[n]);
+      const high = (max / this.max) * (height - 2);
       context.fillRect(x, height - high, 1, high);
     }
   }

@@ -1,4 +1,4 @@
-// The whole run as a strip above the timeline, with a window that shows which part of it is looked at.
+// The whole run as a strip above the timeline, with a window for the visible part.
 import { firstAbove } from "./viewport.js";
 import { h, oncePerFrame } from "./dom.js";
 
@@ -10,14 +10,14 @@ export class Overview {
     Object.assign(this, { timeline, colors });
     this.canvas = h("canvas", { "aria-hidden": "true" });
     this.window = h("div", { class: "window" });
-    this.stretch = h("div", { class: "selected" });
-    this.element = h("div", { class: "overview" }, this.canvas, this.stretch, this.window);
-    state.stretch.watch((stretch) => {
-      const extent = Math.max(1, state.sheet.wallTicks);
-      this.stretch.hidden = stretch === null;
-      if (!stretch) return;
-      this.stretch.style.left = `${(stretch.start / extent) * 100}%`;
-      this.stretch.style.width = `${((stretch.end - stretch.start) / extent) * 100}%`;
+    this.selection = h("div", { class: "selected" });
+    this.element = h("div", { class: "overview" }, this.canvas, this.selection, this.window);
+    state.selection.watch((selection) => {
+      const extent = Math.max(1, state.pageData.wallTicks);
+      this.selection.hidden = selection === null;
+      if (!selection) return;
+      this.selection.style.left = `${(selection.start / extent) * 100}%`;
+      this.selection.style.width = `${((selection.end - selection.start) / extent) * 100}%`;
     });
     this.redraw = oncePerFrame(() => this.draw());
     new ResizeObserver(() => this.repaint()).observe(this.element);

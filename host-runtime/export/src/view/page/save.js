@@ -1,4 +1,4 @@
-// Saves what is shown: pictures as SVG and PNG, figures as CSV.
+// Saves the shown view: pictures as SVG and PNG, figures as CSV.
 import { byId, h } from "./dom.js";
 import { columnName } from "./format.js";
 import { SvgCanvas, plainColors } from "./svgcanvas.js";
@@ -13,8 +13,8 @@ export function saving(state, views) {
   const item = (title, ending, make) => h("button", { type: "button", onclick: async () => {
     menu.open = false;
     menu.querySelector("summary").focus();
-    const { sheet, view } = state;
-    download(await make(views[view.value], state), `${sheet.title}-${view.value}.${ending}`);
+    const { pageData, view } = state;
+    download(await make(views[view.value], state), `${pageData.title}-${view.value}.${ending}`);
   } }, title);
   const pictures = [item("SVG picture", "svg", svgBlob), item("PNG picture", "png", pngBlob)];
   const menu = h("details", { class: "menu" }, h("summary", {}, "Save"), h("div", {}, ...pictures, item("CSV table", "csv", (view) => csvBlob(view.lines()))));
@@ -48,9 +48,9 @@ export function picture(view, state) {
   return canvas.root;
 }
 
-function titleOf({ sheet }) {
+function titleOf({ pageData }) {
   const title = document.createElementNS("http://www.w3.org/2000/svg", "title");
-  title.textContent = sheet.title;
+  title.textContent = pageData.title;
   return title;
 }
 

@@ -1,7 +1,7 @@
-// What ran in a stretch of time: whole slices of the run, and at both ends the calls that are drawn there.
+// Figures of a range of time: of whole slices, and at both ends of the calls that are drawn there.
 import { Walk } from "./walk.js";
 
-/** How many slices' calls are remembered: both ends of a stretch stay in theirs while it is dragged. */
+/** How many slices' calls are remembered: both ends of a range stay in theirs while it is dragged. */
 const REMEMBERED = 8;
 
 export class Slices {

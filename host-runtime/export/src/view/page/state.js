@@ -1,6 +1,6 @@
-// What the views have in common: which function is selected, what is searched for, which view is shown.
+// The state that views share: the selected function, the search, the shown view.
 
-/** A value and who wants to know of its changes. */
+/** A value with watchers of its changes. */
 export class Value {
   constructor(value) {
     this.value = value;
@@ -24,8 +24,8 @@ export class Value {
 const SEARCHED = 4096;
 
 export class State {
-  constructor(sheet) {
-    this.sheet = sheet;
+  constructor(pageData) {
+    this.pageData = pageData;
     /** The selected function's number, or null. */
     this.selected = new Value(null);
     /** What is searched for, as it was typed. */
@@ -33,17 +33,17 @@ export class State {
     /** A byte per function, 1 where its name matches the search; null without a search. */
     this.matches = new Value(null);
     /** The names of the views, the first of which is shown at first. A page of sums has no timeline. */
-    this.tabs = [...(sheet.levels.length > 0 ? ["timeline"] : []), "flame", "table", "graph"];
+    this.tabs = [...(pageData.levels.length > 0 ? ["timeline"] : []), "flame", "table", "graph"];
     /** The name of the view that is shown. */
     this.view = new Value(this.tabs[0]);
     /** "light" or "dark". */
     this.theme = new Value("light");
     /** The selected part of the run, {start, end} in ticks since its beginning; null for all of it. */
-    this.stretch = new Value(null);
+    this.selection = new Value(null);
     /** Which way the flame graph goes: "down", "up", or "around" the selected function. */
     this.tree = new Value("down");
     /** The figures of that part: see `figures.js`. */
-    this.figures = new Value({ functions: sheet.functions, edges: sheet.edges, whole: true });
+    this.figures = new Value({ functions: pageData.functions, edges: pageData.edges, whole: true });
   }
 
   /**
@@ -57,7 +57,7 @@ export class State {
       this.matches.set(null);
       return test === null ? null : 0;
     }
-    const { functions } = this.sheet;
+    const { functions } = this.pageData;
     const matches = new Uint8Array(functions.length + 1);
     let count = 0;
     for (const { name, index } of functions) {

@@ -1,4 +1,4 @@
-// What a chart draws on when it is saved as SVG: the part of a canvas' context that charts use, which writes elements.
+// A canvas context that writes SVG: the methods that charts use.
 import { svg } from "./dom.js";
 
 /** Any color that CSS knows as `#rrggbb`, which programs other than browsers can read. */

@@ -51,7 +51,7 @@ export class FunctionTable {
     this.scroller.scrollTop = 0;
   }
 
-  /** Picks the functions that are searched for and that ran in the selected stretch, in order. */
+  /** Picks the functions that are searched for and that ran in the selected selection, in order. */
   choose() {
     const matches = this.state.matches.value;
     const { functions, whole } = this.state.figures.value;

@@ -12,9 +12,9 @@ export function flameRows({ parent, func, total }) {
   while (level.node.length > 0) {
     const { node, start } = level;
     rows.push({ start, end: start.map((at, n) => at + total[node[n]]), func: Uint32Array.from(node, (node) => func[node]), node });
-    let most = 0;
-    for (const at of node) most += first[at + 1] - first[at];
-    const next = { node: new Uint32Array(most), start: new Float64Array(most) };
+    let max = 0;
+    for (const at of node) max += first[at + 1] - first[at];
+    const next = { node: new Uint32Array(max), start: new Float64Array(max) };
     let count = 0;
     for (let n = 0; n < node.length; n++) {
       const from = count;
@@ -85,7 +85,7 @@ function calleesOf(tree, { at }) {
 function grow(tree, members, time, calls, next) {
   let extent = 0;
   for (const of of members.of) extent += time[of];
-  const least = extent * NARROWEST;
+  const min = extent * NARROWEST;
   /** By function, where its group is; -1 between two uses. */
   const places = new Int32Array(tree.outside + 1).fill(-1);
   const grouped = ({ of, at }, start) => {
@@ -98,7 +98,7 @@ function grow(tree, members, time, calls, next) {
       group.calls += calls[of[n]];
       group.count++;
     }
-    const sorted = groups.filter((group) => group.time > least).sort((a, b) => b.time - a.time);
+    const sorted = groups.filter((group) => group.time > min).sort((a, b) => b.time - a.time);
     for (const group of sorted) {
       group.start = start;
       start += group.time;

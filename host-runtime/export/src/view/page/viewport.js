@@ -1,15 +1,15 @@
-// Which part of an axis is seen.
+// The visible part of an axis.
 
-/** A range `start` to `end` within 0 to `extent`; never less than `least` wide. */
+/** A range `start` to `end` within 0 to `extent`; never less than `min` wide. */
 export class Viewport {
-  constructor(extent, least) {
-    this.reset(extent, least);
+  constructor(extent, min) {
+    this.reset(extent, min);
   }
 
   /** Shows all of an axis, which may be another one. */
-  reset(extent, least) {
+  reset(extent, min) {
     this.extent = Math.max(extent, Number.MIN_VALUE);
-    this.least = Math.min(least, this.extent);
+    this.min = Math.min(min, this.extent);
     this.start = 0;
     this.end = this.extent;
   }
@@ -20,7 +20,7 @@ export class Viewport {
 
   /** Shows this range, moved into the axis and widened as far as it must be. */
   show(start, end) {
-    const width = Math.min(this.extent, Math.max(this.least, end - start));
+    const width = Math.min(this.extent, Math.max(this.min, end - start));
     const middle = (start + end) / 2;
     this.start = Math.min(Math.max(0, middle - width / 2), this.extent - width);
     this.end = this.start + width;
@@ -28,7 +28,7 @@ export class Viewport {
 
   /** Makes the range `factor` times as wide; the point at `fraction` of its width stays where it is. */
   zoom(factor, fraction) {
-    const width = Math.min(this.extent, Math.max(this.least, this.width * factor));
+    const width = Math.min(this.extent, Math.max(this.min, this.width * factor));
     const fixed = this.start + this.width * fraction;
     const start = Math.min(Math.max(0, fixed - width * fraction), this.extent - width);
     this.start = start;
@@ -43,7 +43,7 @@ export class Viewport {
   }
 
   copy() {
-    return Object.assign(new Viewport(this.extent, this.least), { start: this.start, end: this.end });
+    return Object.assign(new Viewport(this.extent, this.min), { start: this.start, end: this.end });
   }
 }
 

@@ -1,4 +1,4 @@
-// Which nodes of the call tree the calls are that a timeline draws.
+// The nodes of the call tree for the calls that a timeline draws.
 import { firstAbove } from "./viewport.js";
 
 /** No node: the path is not known, since calls are drawn together on it. */

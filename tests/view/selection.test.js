@@ -1,4 +1,4 @@
-// Selected stretches of time, the ways of the flame graph, the address, and what is saved: in a real browser, by the test clock.
+// Selected ranges of time, the ways of the flame graph, the address, and what is saved: in a real browser, by the test clock.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -33,9 +33,9 @@ describe("the page", { skip: reason ?? false }, () => {
     assert.deepEqual(wrong, []);
     await page.close();
   }
-  /** Selects a stretch, and waits until the figures are those of it. */
+  /** Selects a range, and waits until the figures are those of it. */
   async function select(page, start, end) {
-    await page.evaluate(([start, end]) => kperf.state.stretch.set({ start, end }), [start, end]);
+    await page.evaluate(([start, end]) => kperf.state.selection.set({ start, end }), [start, end]);
     await page.waitForFunction(() => !kperf.state.figures.value.whole);
   }
   const figures = (page) => page.evaluate(() => Object.fromEntries(kperf.state.figures.value.functions
@@ -56,11 +56,11 @@ describe("the page", { skip: reason ?? false }, () => {
       }
       const sum = (rows) => rows.reduce((sum, row) => sum + row.self, 0);
       assert.equal(sum(Object.values(found)), sum([...wanted.values()]));
-      assert.equal(await page.locator("#stretch .rest").textContent(), "", "nothing is approximate");
+      assert.equal(await page.locator("#selection .rest").textContent(), "", "nothing is approximate");
     }));
   }
 
-  test("shows a selected stretch in all views, and goes back", () => on(life, async (page) => {
+  test("shows a selected selection in all views, and goes back", () => on(life, async (page) => {
     const canvas = page.locator(".timeline .chart canvas");
     const { x, y, width } = await canvas.boundingBox();
     await page.waitForFunction(() => kperf.views.timeline.chart.placed);
@@ -68,7 +68,7 @@ describe("the page", { skip: reason ?? false }, () => {
     await page.mouse.down();
     await page.mouse.move(x + width / 2, y + 8, { steps: 5 });
     await page.mouse.up();
-    assert.match(await page.locator("#stretch").textContent(), /^Selected: 4\d\.\d+ ms from 40\.\d+ ms \(25\.\d % of the run\)/);
+    assert.match(await page.locator("#selection").textContent(), /^Selected: 4\d\.\d+ ms from 40\.\d+ ms \(25\.\d % of the run\)/);
     await page.waitForFunction(() => !kperf.state.figures.value.whole);
     await page.keyboard.press("3");
     await page.waitForURL(/tab=table/);
@@ -76,14 +76,14 @@ describe("the page", { skip: reason ?? false }, () => {
     const calls = Number((await page.locator(".functions tbody tr", { hasText: "life::is_valid_position" }).locator("td").nth(3).textContent()).replaceAll(",", ""));
     assert.ok(calls > 14_000 && calls < 18_000, `${calls} of 64,000`);
     await page.keyboard.press("2");
-    await page.waitForFunction(() => Math.abs(kperf.views.flame.chart.viewport.extent / kperf.state.sheet.wallTicks - 0.25) < 0.01);
+    await page.waitForFunction(() => Math.abs(kperf.views.flame.chart.viewport.extent / kperf.state.pageData.wallTicks - 0.25) < 0.01);
     // The address is written in the next frame.
     await page.waitForURL(/tab=flame/);
     await page.goBack();
     await page.waitForURL(/tab=table/);
     await page.getByRole("button", { name: "All of the run" }).click();
     await page.waitForFunction(() => kperf.state.figures.value.whole);
-    assert.equal(await page.locator("#stretch").isVisible(), false);
+    assert.equal(await page.locator("#selection").isVisible(), false);
   }));
 
   test("tells times from the selection, as finely as it is zoomed", () => on(`${life}#select=50000000~60000000&zoom=50000000~50020000`, async (page) => {
@@ -110,7 +110,7 @@ describe("the page", { skip: reason ?? false }, () => {
     await page.close();
     await on(href, async (again) => {
       await again.waitForFunction(() => !kperf.state.figures.value.whole);
-      const seen = await again.evaluate(() => [kperf.state.view.value, kperf.state.tree.value, kperf.state.query.value, kperf.state.sheet.nameOf(kperf.state.selected.value), document.querySelector("#found").textContent]);
+      const seen = await again.evaluate(() => [kperf.state.view.value, kperf.state.tree.value, kperf.state.query.value, kperf.state.pageData.nameOf(kperf.state.selected.value), document.querySelector("#found").textContent]);
       assert.deepEqual(seen, ["flame", "up", "/^life::(step|play)$/", "life::step", "2 of 35"]);
       await again.evaluate(() => (location.hash = "#tab=table&sort=calls"));
       await again.waitForFunction(() => kperf.state.view.value === "table" && kperf.state.figures.value.whole && kperf.state.tree.value === "down");
@@ -138,24 +138,24 @@ describe("the page", { skip: reason ?? false }, () => {
 
   test("shows functions with their callers, and with both", () => on(`${life}#tab=flame&tree=up`, async (page) => {
     await page.waitForFunction(() => kperf.views.flame.chart.placed?.[0].rows.length > 3);
-    const rows = () => page.evaluate(() => kperf.views.flame.only[0].rows.map((row) => [kperf.state.sheet.nameOf(row.func[0]), row.end[0] - row.start[0]]));
+    const rows = () => page.evaluate(() => kperf.views.flame.only[0].rows.map((row) => [kperf.state.pageData.nameOf(row.func[0]), row.end[0] - row.start[0]]));
     const up = await rows();
     assert.deepEqual(up.slice(0, 4).map(([name]) => name), ["life::n_live_neighbors", "life::should_become_live", "life::step", "life::play"]);
     assert.ok(up.slice(1, 4).every(([, width]) => width === up[0][1]), "they have its self time alone");
-    assert.equal(up[0][1], await page.evaluate(() => kperf.state.sheet.functions.find(({ name }) => name === "life::n_live_neighbors").self));
+    assert.equal(up[0][1], await page.evaluate(() => kperf.state.pageData.functions.find(({ name }) => name === "life::n_live_neighbors").self));
     await page.getByRole("button", { name: "Callers and callees" }).click();
     assert.match(await page.locator(".flame output").textContent(), /Select a function/);
-    await page.evaluate(() => kperf.state.selected.set(kperf.state.sheet.functions.findIndex(({ name }) => name === "life::n_live_neighbors")));
+    await page.evaluate(() => kperf.state.selected.set(kperf.state.pageData.functions.findIndex(({ name }) => name === "life::n_live_neighbors")));
     await page.waitForFunction(() => kperf.views.flame.chart.placed?.[0].rows.length > 3);
     const both = await rows();
-    const total = await page.evaluate(() => kperf.state.sheet.functions.find(({ name }) => name === "life::n_live_neighbors").total);
+    const total = await page.evaluate(() => kperf.state.pageData.functions.find(({ name }) => name === "life::n_live_neighbors").total);
     assert.deepEqual(both.slice(-4).map(([name]) => name), ["life::step", "life::should_become_live", "life::n_live_neighbors", "life::is_valid_position"]);
     assert.deepEqual(both.at(-2), ["life::n_live_neighbors", total]);
   }));
 
   test("counts recursion once, around a function too", () => on(`${odd}#tab=flame&tree=around&function=%230`, async (page) => {
     await page.waitForFunction(() => kperf.views.flame.chart.placed?.[0].rows.length > 3);
-    const { rows, total } = await page.evaluate(() => ({ rows: kperf.views.flame.only[0].rows.map((row) => row.end[0] - row.start[0]), total: kperf.state.sheet.functions[0].total }));
+    const { rows, total } = await page.evaluate(() => ({ rows: kperf.views.flame.only[0].rows.map((row) => row.end[0] - row.start[0]), total: kperf.state.pageData.functions[0].total }));
     assert.equal(Math.max(...rows), total);
   }));
 
@@ -177,7 +177,7 @@ describe("the page", { skip: reason ?? false }, () => {
     const saved = await download(page, "1", "SVG picture");
     assert.match(saved, /<rect[^>]* fill="url\(#hatch\)"/);
     await select(page, 1_000_000, 1_002_000);
-    assert.match(await page.locator("#stretch .rest").textContent(), /^Approximate: /);
+    assert.match(await page.locator("#selection .rest").textContent(), /^Approximate: /);
   }));
 
   async function download(page, tab, what) {
