@@ -1,4 +1,4 @@
-//! What a profile tells besides its figures.
+//! Health and hints of profiles.
 
 use crate::support::{Names, block, completed, reader, simple, trace};
 use kperf_abi::block::BlockHeader;

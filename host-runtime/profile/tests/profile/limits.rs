@@ -1,4 +1,4 @@
-//! What is kept of a trace has limits: what is beyond them is summed up, and nothing of it is lost.
+//! Limits of what is kept of a trace: everything over them is in the sums.
 
 use kperf_abi::FuncId;
 use kperf_profile::{
@@ -224,9 +224,9 @@ fn no_trace_takes_a_gigabyte() {
     assert_eq!(
         profile.health.warnings(),
         [
-            "786433 calls are in [other] where calls are shown by their paths: a call tree has 262144 at most; --only, \
-             --skip and --depth make it smaller",
-            "103808624 calls are in [other]: 1048576 open calls are told apart at most",
+            "786433 calls are in [other] where calls are shown by their paths: a call tree has at most 262144; a filter of \
+             functions or depth makes it smaller",
+            "103808624 calls are in [other]: at most 1048576 open calls have frames of their own",
         ]
     );
 

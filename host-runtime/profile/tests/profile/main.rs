@@ -1,4 +1,4 @@
-//! What becomes of a trace in reports: trees, tables, timelines, graphs.
+//! Reports of traces: trees, tables, timelines, graphs, limits.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "../support/mod.rs"]
@@ -7,6 +7,7 @@ mod support;
 mod callgraph;
 mod flat;
 mod health;
+mod limits;
 mod sampled;
 mod sums;
 mod timeline;

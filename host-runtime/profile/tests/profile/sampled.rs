@@ -251,7 +251,7 @@ fn samples_that_say_nothing_are_told() {
     assert_eq!(
         read(&bytes).health.warnings(),
         [
-            "5 samples of 105 did not see which calls were open: the next ones stand for them",
+            "5 samples of 105 did not see which calls were open: the next ones count for them",
             "the path of 1 sample was deeper, or one more, than is kept: they count for its outer part"
         ]
     );

@@ -1,4 +1,4 @@
-//! Whatever events come, the sums hold.
+//! Sums hold for any events.
 
 use crate::support::Numbers;
 use kperf_abi::FuncId;
