@@ -1,4 +1,4 @@
-//! `kperf-wasm diff`: what has changed between two traces, or two sets of them.
+//! `kperf-wasm diff`: compares two traces, or two sets of them.
 
 mod names;
 mod pictures;
@@ -96,12 +96,12 @@ Exit codes:
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum MetricArg {
     #[value(name = "self")]
-    Own,
+    SelfTime,
     Total,
     Calls,
 }
 
-/// What is matched.
+/// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum By {
     Function,
@@ -130,7 +130,7 @@ impl Opts {
             bail!("`{}` follows the `--`, where only traces may be; put options before it", option.display());
         }
         let metric = match self.metric {
-            MetricArg::Own => Metric::Own,
+            MetricArg::SelfTime => Metric::SelfTime,
             MetricArg::Total => Metric::Total,
             MetricArg::Calls => Metric::Calls,
         };

@@ -161,7 +161,7 @@ fn a_writer_that_is_killed_leaves_a_dataset(store: &Store, expected: &str) {
         child.wait().unwrap();
         let Output { status, stderr, .. } = store.output(&["report", dataset]);
         let said = String::from_utf8_lossy(&stderr);
-        let is_empty = said.contains("is no dataset") || said.contains("the dataset has no runs");
+        let is_empty = said.contains("is not a dataset") || said.contains("the dataset has no runs");
         assert!(status.success() || is_empty, "{said}");
     }
     assert!(store.run(&["collect", "traces", "-o", dataset]).contains("3 in all"));
@@ -229,7 +229,7 @@ fn a_store_that_is_away_is_told(store: &Store, expected: &str) {
     store.run(&["collect", "-q", "traces", "-o", dataset]);
     assert_eq!(store.report(dataset), expected);
     let said = String::from_utf8(store.output(&["report", "s3://nobucket/x"]).stderr).unwrap();
-    assert!(said.contains("is no dataset") || said.contains("failed to read"), "{said}");
+    assert!(said.contains("is not a dataset") || said.contains("failed to read"), "{said}");
 }
 
 /// Longer than a part: the table of all calls.

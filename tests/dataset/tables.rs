@@ -106,7 +106,7 @@ fn a_dataset_is_reported_as_its_traces_are() {
     );
     assert!(diff.contains("# A: 6 runs") && diff.contains("x1.00"), "{diff}");
     for (args, told) in [
-        (&["report", "dataset", "--where", "version = '3'"][..], "no run is as --where says"),
+        (&["report", "dataset", "--where", "version = '3'"][..], "no run matches the condition"),
         (
             &["report", "dataset", "--where", "version = 3"][..],
             "`version` is compared with a text (at character 11)",
@@ -123,7 +123,7 @@ fn a_dataset_is_reported_as_its_traces_are() {
         ),
         (&["diff", "dataset", "a.kperf"][..], "a dataset is compared with a dataset"),
         (&["diff", "dataset", "--where", "version = '1'"][..], "give --where twice"),
-        (&["collect", "a.kperf", "-o", "."][..], "is no dataset, and not empty"),
+        (&["collect", "a.kperf", "-o", "."][..], "is not a dataset, and not empty"),
         (&["collect", "a.kperf", "b.kperf", "-o", "dataset", "--run-id", "x"][..], "--run-id names one run"),
         (
             &["collect", "b.kperf", "-o", "dataset", "--run-id", "a0"][..],

@@ -4,7 +4,7 @@ use super::source::Source;
 use super::{Listed, TITLES, figures, source};
 use crate::shared::table::grouped;
 use kperf_abi::FuncId;
-use kperf_profile::{LineRow, Place, Row, printable};
+use kperf_profile::{LineRow, Row, SourcePlace, printable};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -89,7 +89,7 @@ fn by_file(listed: &Listed<'_>, func: FuncId) -> Vec<(String, Figures)> {
 }
 
 /// Adds a place, and the figures of the row if they are all of this place.
-fn add(files: &mut Vec<(String, Figures)>, place: &Place, row: &LineRow) {
+fn add(files: &mut Vec<(String, Figures)>, place: &SourcePlace, row: &LineRow) {
     let at = files.iter().position(|(file, _)| *file == place.file).unwrap_or_else(|| {
         files.push((place.file.clone(), Figures::new()));
         files.len() - 1

@@ -7,7 +7,7 @@ use crate::shared::table::plural;
 use anyhow::Context;
 use kperf_dataset::table::TableRow;
 use kperf_dataset::{
-    FunctionRow, Known, Part, Partition, PathRow, RunRow, SpanRow, StatRow, Store, file_name,
+    FunctionRow, KnownRun, Part, Partition, PathRow, RunRow, SpanRow, StatRow, Store, file_name,
     joined_generation, run_of, short_hash,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -27,7 +27,7 @@ pub fn compact(store: &Store) -> anyhow::Result<String> {
     let single = names(&store.parts::<RunRow>()?);
     let lengths: HashMap<String, u64> =
         store.parts::<StatRow>()?.into_iter().map(|part| (part.name, part.bytes)).collect();
-    let mut small: BTreeMap<Partition, Vec<&Known>> = BTreeMap::new();
+    let mut small: BTreeMap<Partition, Vec<&KnownRun>> = BTreeMap::new();
     for known in known.values().filter(|known| known.row.complete) {
         if single.contains(&file_name(&known.row)) {
             small.entry(known.partition.clone()).or_default().push(known);
@@ -36,7 +36,7 @@ pub fn compact(store: &Store) -> anyhow::Result<String> {
     let (mut runs, mut files) = (0, 0);
     for (partition, mut of_day) in small.into_iter().filter(|(_, of_day)| of_day.len() > 1) {
         of_day.sort_by_key(|known| (known.row.start, known.row.run_id));
-        let mut batch: Vec<&Known> = Vec::new();
+        let mut batch: Vec<&KnownRun> = Vec::new();
         let mut bytes = 0;
         for known in of_day {
             let name = file_name(&known.row);
@@ -65,7 +65,7 @@ fn names(parts: &[Part]) -> HashSet<String> {
 }
 
 /// Deletes the files of single runs that a later generation has replaced.
-fn remove_old(store: &Store, known: &HashMap<i64, Known>) -> anyhow::Result<()> {
+fn remove_old(store: &Store, known: &HashMap<i64, KnownRun>) -> anyhow::Result<()> {
     // A later generation is being written, if this is a bucket.
     let is_replaced = |name: &str| {
         let (id, generation) = run_of(name)?;
@@ -89,17 +89,17 @@ fn remove_old(store: &Store, known: &HashMap<i64, Known>) -> anyhow::Result<()> 
 }
 
 /// Joins the files of these runs.
-fn join(store: &Store, partition: &Partition, batch: &[&Known]) -> anyhow::Result<()> {
+fn join(store: &Store, partition: &Partition, batch: &[&KnownRun]) -> anyhow::Result<()> {
     let mut named = String::new();
     let mut runs: Vec<RunRow> = Vec::new();
-    for Known { row, .. } in batch {
+    for KnownRun { row, .. } in batch {
         named.push_str(&file_name(row));
         runs.push(RunRow { generation: joined_generation(row.generation), ..row.clone() });
     }
     let name = format!("c-{}", short_hash(named.as_bytes()));
     let mut stats: Vec<StatRow> = Vec::new();
     let mut spans: Vec<SpanRow> = Vec::new();
-    for Known { row, .. } in batch {
+    for KnownRun { row, .. } in batch {
         let name = file_name(row);
         store.read(&Part::new::<StatRow>(partition, &name), |row: StatRow| {
             stats.push(StatRow { generation: joined_generation(row.generation), ..row });
@@ -119,7 +119,7 @@ fn join(store: &Store, partition: &Partition, batch: &[&Known]) -> anyhow::Resul
         store.write(partition, &name, &spans)?;
     }
     store.write(partition, &name, &runs)?;
-    for Known { row, .. } in batch {
+    for KnownRun { row, .. } in batch {
         let name = file_name(row);
         store.delete::<RunRow>(partition, &name)?;
         store.delete::<StatRow>(partition, &name)?;

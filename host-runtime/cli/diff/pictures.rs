@@ -1,4 +1,4 @@
-//! `--graph` and `--flame`: what changed, in red and blue.
+//! `--graph` and `--flame`: pictures of changes, in red and blue.
 
 use super::{By, Opts, Side};
 use crate::removed;
@@ -36,7 +36,7 @@ impl Opts {
         if let Some(path) = &self.graph {
             let read = matched(By::Function)?;
             let (before, after) = read.as_ref().map_or(sides, |(before, after)| (before, after));
-            let diff = ProfileDiff::new(&before.samples, &after.samples, Metric::Own);
+            let diff = ProfileDiff::new(&before.samples, &after.samples, Metric::SelfTime);
             let title = vec![
                 format!("A: {}", before.about),
                 format!("B: {}", after.about),
@@ -50,7 +50,7 @@ impl Opts {
             let read = matched(By::Path)?;
             let (before, after) = read.as_ref().map_or(sides, |(before, after)| (before, after));
             let diff = ProfileDiff::new(&before.samples, &after.samples, metric);
-            let metric = if metric == Metric::Calls { Metric::Calls } else { Metric::Own };
+            let metric = if metric == Metric::Calls { Metric::Calls } else { Metric::SelfTime };
             let mut out = Product::create(path, false)?;
             flame::write_diff(
                 &graph::diff_lines(&diff, metric),

@@ -1,4 +1,4 @@
-//! On which paths of calls functions grew.
+//! The paths of calls on which functions grew.
 
 use super::verdict::Grown;
 use super::{By, Opts};
@@ -35,17 +35,17 @@ impl Opts {
             for (at, _) in std::iter::once((0, "")).chain(row.name.match_indices(Sample::SEPARATOR)) {
                 let last = row.name.get(at..).unwrap_or_default();
                 let last = last.strip_prefix(Sample::SEPARATOR).unwrap_or(last);
-                if let Some(most) = wanted.get_mut(last)
-                    && difference > most.map_or(0.0, |(most, _)| most)
+                if let Some(largest) = wanted.get_mut(last)
+                    && difference > largest.map_or(0.0, |(largest, _)| largest)
                 {
-                    *most = Some((difference, &row.name));
+                    *largest = Some((difference, &row.name));
                 }
             }
         }
         let found: Vec<_> = grown
             .iter()
             .map(|grown| wanted.get(grown.function.as_deref()?).copied().flatten())
-            .map(|most| most.map(|(difference, path)| place(difference, path, metric, diff.unit)))
+            .map(|largest| largest.map(|(difference, path)| place(difference, path, metric, diff.unit)))
             .collect();
         for (grown, place) in grown.iter_mut().zip(found) {
             grown.place = place;
@@ -57,7 +57,7 @@ impl Opts {
 fn place(difference: f64, path: &str, metric: Metric, unit: Unit) -> String {
     let much = match metric {
         Metric::Calls => format!("{difference}"),
-        Metric::Own | Metric::Total => unit.text(difference.round() as u64),
+        Metric::SelfTime | Metric::Total => unit.text(difference.round() as u64),
     };
     let names: Vec<&str> = path.split(Sample::SEPARATOR).collect();
     let shown = names.get(names.len().saturating_sub(MAX_NAMED)..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `--fail-on`: whether anything grew by more than is allowed.
+//! `--fail-on`: growth over the limit.
 
 use kperf_profile::{Change, DiffRow, Metric, ProfileDiff, Unit, printable};
 use std::fmt;
@@ -48,7 +48,7 @@ impl Limit {
         }
         let noun = unit.noun();
         let what = match self.metric {
-            Metric::Own => format!("self {noun}"),
+            Metric::SelfTime => format!("self {noun}"),
             Metric::Total => format!("total {noun}"),
             Metric::Calls => "calls".to_owned(),
         };

@@ -55,7 +55,7 @@ impl Window {
             (WindowChoice::Nth(number), Some(sampling)) if sampling.windows == 0 => {
                 bail!(
                     "there is no --window {number}: no lane has more than {}",
-                    plural(sampling.most_windows, "window")
+                    plural(sampling.max_windows, "window")
                 );
             }
             _ => {}
@@ -69,8 +69,8 @@ impl Window {
             return Ok(());
         };
         let which = match self.0 {
-            WindowChoice::Nth(number) => format!("number {number} of {}", grouped(sampling.most_windows)),
-            WindowChoice::Last => format!("the last of {}", grouped(sampling.most_windows)),
+            WindowChoice::Nth(number) => format!("number {number} of {}", grouped(sampling.max_windows)),
+            WindowChoice::Last => format!("the last of {}", grouped(sampling.max_windows)),
             _ => format!("all {}", grouped(sampling.windows)),
         };
         let since_start =

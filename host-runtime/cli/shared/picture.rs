@@ -62,7 +62,7 @@ fn run_dot(program: &PathBuf, dot: &str) -> anyhow::Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("`{}` wrote no UTF-8", program.display()))
 }
 
-/// On a dark ground, what stands outside of boxes gets lighter colors.
+/// Lighter colors for text outside of boxes, on a dark ground.
 const STYLE: &str = "<style>
 text { font-family: Helvetica, Arial, 'Liberation Sans', sans-serif }
 @media (prefers-color-scheme: dark) {
@@ -71,7 +71,7 @@ text { font-family: Helvetica, Arial, 'Liberation Sans', sans-serif }
 </style>
 ";
 
-/// Adds the style, and drops what stands before the `<svg>`.
+/// Adds the style, and drops all text before the `<svg>`.
 fn styled(svg: &str) -> String {
     let start = svg.find("<svg").unwrap_or(0);
     let svg = svg.get(start..).unwrap_or(svg);

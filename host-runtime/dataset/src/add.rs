@@ -4,7 +4,7 @@ use crate::error::{Context, Error, Result};
 use crate::known::KnownRuns;
 use crate::layout::{Partition, file_name, name_of};
 use crate::options::Options;
-use crate::store::{Known, Store};
+use crate::store::{KnownRun, Store};
 use crate::tables::calls::CallRows;
 use crate::tables::collect::{Collected, RowOptions, collect};
 use crate::tables::rows::{CallRow, FunctionRow, PathRow, RunRow, SpanRow, StatRow};
@@ -38,7 +38,7 @@ pub enum Added {
     Before,
 }
 
-/// What became of a run, and what is to be said of it.
+/// What became of a run, with warnings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// What became of it.
@@ -90,7 +90,8 @@ impl<'a> Adder<'a> {
         self.add(Trace { shown: &shown, name: &name, length }, open, |_| ())
     }
 
-    /// The same of a trace that `open` opens at its beginning, each time it is called. `progress` is told how many bytes were read.
+    /// Adds the run of a trace that `open` opens at its beginning, each time it is called. `progress` gets the number of
+    /// bytes read.
     pub fn add<R: Read>(
         &mut self,
         trace: Trace<'_>,
@@ -138,13 +139,13 @@ impl<'a> Adder<'a> {
         let calls = with_calls.then_some(|| self.write_calls(run_id, &partition, open()?));
         let old = earlier.as_ref().map(|known| (known.partition.clone(), known.row.generation));
         place(self.store, &partition, &collected, calls, old.as_slice())?;
-        self.known.insert(Known { row: collected.run, partition });
+        self.known.insert(KnownRun { row: collected.run, partition });
         let added = if earlier.is_some() { Added::Grown } else { Added::New };
         Ok(Outcome { added, run_id, warnings: std::mem::take(&mut collected.warnings) })
     }
 
-    /// Whether the rows of a run are there as far as its files' names tell: a dataset may have been copied in part.
-    fn has_rows(&self, known: &Known) -> Result<bool> {
+    /// Whether the files of a run's rows exist: a dataset may have been copied in part.
+    fn has_rows(&self, known: &KnownRun) -> Result<bool> {
         let name = file_name(&known.row);
         let is_joined = !self.store.has::<RunRow>(&known.partition, &name)?;
         Ok(is_joined || self.store.has::<StatRow>(&known.partition, &name)?)
@@ -153,7 +154,7 @@ impl<'a> Adder<'a> {
     /// Leaves a run as it is, but for its calls, if they are wanted and aren't there.
     fn keep<R: Read>(
         &self,
-        known: &Known,
+        known: &KnownRun,
         mut open: impl FnMut() -> Result<TraceReader<R>>,
     ) -> Result<Outcome> {
         let run_id = known.row.run_id;
@@ -172,8 +173,8 @@ impl<'a> Adder<'a> {
     }
 }
 
-/// The generation of a run that is taken again. What is taken has even ones, what is joined odd ones: so a run that one process joins while
-/// another one takes it again isn't there twice with the same.
+/// The generation of a run that is taken again. Taken runs have even ones, joined runs odd ones: so a run that one process
+/// joins while another one takes it again isn't there twice with the same.
 fn generation_after(generation: i32) -> i32 {
     (generation | 1).saturating_add(1)
 }
@@ -209,13 +210,13 @@ fn read<R: Read>(
     Ok(collected)
 }
 
-/// Where a run stands that wasn't there.
+/// The partition of a new run.
 fn partition(options: &Options, collected: &Collected) -> Partition {
     let service = options.labels.service.as_deref().unwrap_or(&collected.module);
     Partition::new(service, collected.run.start)
 }
 
-/// Writes the rows of a run, the run itself last, and deletes those of earlier generations.
+/// Writes the rows of a run, its row in `runs` last, and deletes rows of earlier generations.
 fn place(
     store: &Store,
     partition: &Partition,

@@ -1,4 +1,4 @@
-//! Adds runs while the program goes on.
+//! A thread that adds runs to a dataset.
 
 use crate::add::{Added, Adder, Outcome};
 use crate::error::{Context, Result};
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
-/// A thread that adds runs to a dataset: those of traces that are named to it, or of files that it has opened and that were closed. Nobody
-/// waits for it, so it may be used on an executor's threads.
+/// A thread that adds runs to a dataset: of given traces, or of files that it has opened and that were closed. Nobody waits
+/// for it, so it may be used on an executor's threads.
 ///
-/// What fails is told and is no loss: the trace stays, and can be added later. If this is dropped, the thread adds what it was given, as
-/// long as the process lives; [`finish`](Background::finish) waits for that.
+/// A failure is reported and loses nothing: the trace stays, and can be added later. If this is dropped, the thread adds
+/// what it was given, as long as the process lives; [`finish`](Background::finish) waits for that.
 #[derive(Debug)]
 pub struct Background {
     work: Sender<Work>,
@@ -52,7 +52,8 @@ enum Work {
 }
 
 impl Background {
-    /// Starts the thread. The dataset is opened, or made, before this returns. `told` is called in the thread, for each run.
+    /// Starts the thread. The dataset is opened, or made, before this returns. `report` is called in the thread, for each
+    /// run.
     ///
     /// # Errors
     ///
@@ -60,7 +61,7 @@ impl Background {
     pub fn start(
         dataset: &Path,
         options: Options,
-        told: impl FnMut(&Path, &Result<Outcome>) + Send + 'static,
+        report: impl FnMut(&Path, &Result<Outcome>) + Send + 'static,
     ) -> Result<Background> {
         let (work, works) = mpsc::channel();
         let (opened, is_opened) = mpsc::channel();
@@ -69,7 +70,7 @@ impl Background {
             Ok(store) => {
                 // The other end waits.
                 let _ = opened.send(Ok(()));
-                add_all(&store, &options, &works, told)
+                add_all(&store, &options, &works, report)
             }
             Err(error) => {
                 let _ = opened.send(Err(error));
@@ -88,22 +89,22 @@ impl Background {
         add(&self.work, trace);
     }
 
-    /// Makes files for traces, whose runs are added when the files are closed.
+    /// Makes files for traces. Their runs are added when the files are closed.
     pub fn files(&self) -> TraceFiles {
         TraceFiles { work: self.work.clone() }
     }
 
-    /// Waits until everything is added that was given so far. Files that are closed later aren't added: end the recording first. If `told`
-    /// panicked, the thread ended there, and the account is empty.
+    /// Waits until everything is added that was given so far. Files that are closed later aren't added: end the recording
+    /// first. If `report` panicked, the thread ended there, and the account is empty.
     pub fn finish(self) -> Account {
-        // If the thread is gone, joining it tells.
+        // If the thread is gone, joining it gives the error.
         let _ = self.work.send(Work::Finish);
         self.thread.join().unwrap_or_default()
     }
 }
 
 fn add(work: &Sender<Work>, trace: &Path) {
-    // Once the thread has ended, nobody adds anything; the trace stays.
+    // After the thread has ended, nothing is added; the trace stays.
     let _ = work.send(Work::Add(trace.to_owned()));
 }
 
@@ -111,14 +112,14 @@ fn add_all(
     store: &Store,
     options: &Options,
     works: &Receiver<Work>,
-    mut told: impl FnMut(&Path, &Result<Outcome>),
+    mut report: impl FnMut(&Path, &Result<Outcome>),
 ) -> Account {
     let mut account = Account::default();
     while let Ok(Work::Add(trace)) = works.recv() {
         // Others may change the dataset meanwhile, so it is looked at anew.
         let outcome = Adder::new(store, options.clone()).and_then(|mut adder| adder.add_file(&trace));
         account.add(&outcome);
-        told(&trace, &outcome);
+        report(&trace, &outcome);
     }
     account
 }
@@ -142,7 +143,7 @@ impl TraceFiles {
     }
 }
 
-/// A trace's file whose run is added to a dataset when it is closed: see [`TraceFiles::create`].
+/// A trace's file. Its run is added to a dataset when it is closed: see [`TraceFiles::create`].
 #[derive(Debug)]
 pub struct TraceFile {
     /// It is closed before anybody reads it.

@@ -1,5 +1,5 @@
-//! A bucket of an S3-like store. What is written is an object, put at once; what is read goes to a temporary file first, so that memory
-//! doesn't depend on what others have put there.
+//! A bucket of an S3-like store. A written file is an object, put at once; a read file goes to a temporary file first, so
+//! that memory doesn't depend on what others have put there.
 
 mod http;
 
@@ -20,7 +20,7 @@ use std::io::{self, BufWriter, Read, Seek, Write};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// What is longer is put in parts.
+/// Longer objects are put in parts.
 const PART: u64 = 8 << 20;
 /// How often and for how long a request is tried.
 const RETRIES: usize = 5;
@@ -129,7 +129,7 @@ impl Bucket {
         })
     }
 
-    /// Puts an empty object that isn't there yet; answers whether it was so.
+    /// Puts an empty object if it doesn't exist; returns whether it did so.
     fn create(&self, key: &str) -> anyhow::Result<bool> {
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         let path = self.path(key)?;
@@ -221,7 +221,7 @@ impl Files for Bucket {
                 "another process joins the files of `{self}`; if none does, one was killed, and `{self}/{LOCK}` can be deleted"
             )));
         }
-        // If it can't be deleted, who comes next is told.
+        // If it can't be deleted, the next process gets an error.
         Ok(Lock::until(|| _ = self.delete(LOCK)))
     }
 }

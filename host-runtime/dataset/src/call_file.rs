@@ -32,7 +32,7 @@ const ROWS: usize = 1 << 18;
 
 /// Writes the calls of a trace that a filter lets through, while it is read.
 ///
-/// Fails where reading or writing does; `progress` is told how many bytes of the trace were read.
+/// Fails where reading or writing does; `progress` gets the number of bytes read.
 pub fn write_calls<R: Read, W: Write + Send>(
     reader: TraceReader<R>,
     filter: &CallFilter<'_>,
@@ -101,8 +101,9 @@ impl<W: Write + Send> Rows<W> {
         column::<Int64Type, _>(&mut group, &numbers(|call| call.start_nanos as u64), None)?;
         column::<Int64Type, _>(&mut group, &numbers(|call| call.duration_nanos), None)?;
         let known: Vec<i16> = rows.iter().map(|call| i16::from(call.self_nanos.is_some())).collect();
-        let own: Vec<i64> = rows.iter().filter_map(|call| call.self_nanos).map(|own| own as i64).collect();
-        column::<Int64Type, _>(&mut group, &own, Some(&known))?;
+        let self_time: Vec<i64> =
+            rows.iter().filter_map(|call| call.self_nanos).map(|self_time| self_time as i64).collect();
+        column::<Int64Type, _>(&mut group, &self_time, Some(&known))?;
         let ending = |call: &ListedCall| ByteArray::from(call.ending());
         column::<ByteArrayType, _>(&mut group, &rows.iter().map(ending).collect::<Vec<_>>(), None)?;
         group.close()?;

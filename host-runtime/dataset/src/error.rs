@@ -1,4 +1,4 @@
-//! What goes wrong with a dataset.
+//! Errors of datasets.
 
 use std::error::Error as StdError;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Where a dataset's files are: in a folder, in a bucket, or wherever a host keeps them.
+//! The files of a dataset: in a folder, or in a bucket.
 
 use crate::error::{Error, Result};
 use std::fs::File;
@@ -33,7 +33,7 @@ pub trait Files: Send {
     /// Makes room for the first file. Fails if there are files that are no dataset's.
     fn prepare(&self) -> Result<()>;
 
-    /// Waits until nobody else changes the dataset, where there are locks.
+    /// Waits for the dataset's lock, where there are locks.
     fn lock(&self) -> Result<Lock<'_>> {
         Ok(Lock::none())
     }
@@ -58,11 +58,11 @@ pub struct Found {
     pub bytes: u64,
 }
 
-/// Nobody else does the same while this is there.
+/// A lock, held until it is dropped.
 pub struct Lock<'a>(Option<Box<dyn FnOnce() + 'a>>);
 
 impl<'a> Lock<'a> {
-    /// A lock that keeps nobody out.
+    /// A lock that locks nothing.
     pub fn none() -> Lock<'a> {
         Lock(None)
     }

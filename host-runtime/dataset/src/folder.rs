@@ -1,4 +1,4 @@
-//! A folder. Its lock is the system's, of a file in it.
+//! A dataset's folder, locked by a lock of the system on a file in it.
 
 use crate::error::{Context, Error, Result};
 use crate::files::{Files, Found, Lock, WriteFile};
@@ -74,7 +74,7 @@ impl Files for Folder {
             |path: &PathBuf| path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with('.'));
         match entries(root)?.into_iter().find(is_other) {
             Some(path) => Err(Error::new(format!(
-                "`{}` is no dataset, and not empty (`{}`); name another folder",
+                "`{}` is not a dataset, and not empty (`{}`); name another folder",
                 root.display(),
                 path.display()
             ))),
@@ -92,7 +92,7 @@ impl Files for Folder {
         };
         let file = file.context_with(failed)?;
         match file.lock() {
-            // A file system without locks: whoever has one must see to it that only one process writes at a time.
+            // A file system without locks: its users must let only one process write at a time.
             Err(error) if error.kind() == ErrorKind::Unsupported => {}
             locked => locked.context_with(failed)?,
         }
@@ -140,7 +140,7 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// What is in a folder; nothing if it isn't there.
+/// The entries of a folder; none if it doesn't exist.
 fn entries(of: &Path) -> Result<Vec<PathBuf>> {
     let failed = || format!("failed to read the folder `{}`", of.display());
     match fs::read_dir(of) {

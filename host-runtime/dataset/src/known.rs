@@ -1,18 +1,18 @@
-//! Which runs a dataset has, without reading each of their files.
+//! The runs of a dataset, without reading each of their files.
 
 use crate::error::{Error, Result};
 use crate::layout::{Part, run_of};
-use crate::store::{Known, Store};
+use crate::store::{KnownRun, Store};
 use crate::tables::rows::RunRow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// The runs of a dataset. A file of a single run says in its name whose it is, so it is read only for who asks: a bucket with ten thousand
-/// such files would take as many requests.
+/// The runs of a dataset. A file of a single run has the run's id in its name, so it is read only when it is asked for: a
+/// bucket with ten thousand such files would take as many requests.
 pub(crate) struct KnownRuns<'a> {
     store: &'a Store,
     /// Of files that were joined, or read.
-    read: HashMap<i64, Known>,
+    read: HashMap<i64, KnownRun>,
     /// The generation, and the file.
     single: HashMap<i64, (i32, Part)>,
 }
@@ -42,14 +42,14 @@ impl<'a> KnownRuns<'a> {
         let read = &mut self.read;
         self.store.read(part, |row: RunRow| {
             if read.get(&row.run_id).is_none_or(|known| known.row.generation < row.generation) {
-                read.insert(row.run_id, Known { row, partition: part.partition.clone() });
+                read.insert(row.run_id, KnownRun { row, partition: part.partition.clone() });
             }
             Ok(())
         })
     }
 
     /// A run, if it is there.
-    pub(crate) fn get(&mut self, run_id: i64) -> Result<Option<Known>> {
+    pub(crate) fn get(&mut self, run_id: i64) -> Result<Option<KnownRun>> {
         if let Some((_, part)) = self.single.remove(&run_id)
             && let Err(error) = self.read_part(&part)
         {
@@ -62,7 +62,7 @@ impl<'a> KnownRuns<'a> {
     }
 
     /// One more, or what it is now.
-    pub(crate) fn insert(&mut self, known: Known) {
+    pub(crate) fn insert(&mut self, known: KnownRun) {
         self.single.remove(&known.row.run_id);
         self.read.insert(known.row.run_id, known);
     }

@@ -1,4 +1,4 @@
-//! What the files of a dataset are called.
+//! Names of a dataset's files and folders.
 
 use crate::files::Found;
 use crate::tables::rows::RunRow;
@@ -7,16 +7,16 @@ use crate::tables::times::day;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use sha2::{Digest, Sha256};
 
-/// What stands for itself in the name of a folder.
+/// Characters that are not escaped in the name of a folder.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 /// What Hive writes for a value that is missing.
 const HIVE_NULL: &str = "__HIVE_DEFAULT_PARTITION__";
-/// Longest name of a service, in bytes, and longest in the name of a folder, where a byte may take three: `service=` stands before it, and a
-/// folder's name has 255 at most.
+/// Longest name of a service, in bytes, and longest in the name of a folder, where a byte may take three: `service=`
+/// precedes it, and a folder's name has 255 at most.
 const MAX_SERVICE: usize = 120;
 const MAX_ENCODED: usize = 240;
 
-/// Where rows stand: `service=life/day=2026-11-24`.
+/// A partition of the rows: `service=life/day=2026-11-24`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Partition {
     /// The service.
@@ -30,7 +30,7 @@ pub struct Partition {
 pub struct Part {
     /// Its name within the dataset.
     pub key: String,
-    /// Where its rows stand.
+    /// The partition of its rows.
     pub partition: Partition,
     /// The last part of it, without the ending.
     pub name: String,
@@ -39,7 +39,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// A file of a table, whose length nobody needs.
+    /// A file of a table, without its length.
     pub fn new<T: TableRow>(partition: &Partition, name: &str) -> Part {
         Part { key: key::<T>(partition, name), partition: partition.clone(), name: name.to_owned(), bytes: 0 }
     }
@@ -57,7 +57,7 @@ impl Part {
 }
 
 impl Partition {
-    /// Where a run stands. An empty service is `unknown`.
+    /// The partition of a run. An empty service is `unknown`.
     pub fn new(service: &str, start_micros: i64) -> Partition {
         let mut service = service.get(..service.floor_char_boundary(MAX_SERVICE)).unwrap_or_default();
         while utf8_percent_encode(service, PLAIN).map(str::len).sum::<usize>() > MAX_ENCODED {
@@ -100,7 +100,7 @@ pub fn run_of(name: &str) -> Option<(i64, i32)> {
     Some((u64::from_str_radix(id, 16).ok()?.cast_signed(), generation.parse().ok()?))
 }
 
-/// 16 hex digits that stand for these bytes.
+/// The first 16 hex digits of a hash of these bytes.
 pub fn short_hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,5 +1,6 @@
-//! Adds recorded runs to a dataset: Parquet tables of many runs, which DuckDB, Spark, ClickHouse and the like read, and `kperf-wasm report`,
-//! `flame` and `diff`. What is in them says [DATASET.md](https://github.com/kperf-wasm/kperf-wasm/blob/main/host-runtime/dataset/DATASET.md).
+//! Adds recorded runs to a dataset: Parquet tables of many runs, which DuckDB, Spark, ClickHouse and the like read, and
+//! `kperf-wasm report`, `flame` and `diff`. They are described in
+//! [DATASET.md](https://github.com/kperf-wasm/kperf-wasm/blob/main/host-runtime/dataset/DATASET.md).
 //!
 //! [`Background`] adds runs in a thread of its own, as they end:
 //!
@@ -45,7 +46,7 @@ pub use error::{Error, Result};
 pub use files::{Files, Found, Lock, WriteFile};
 pub use layout::{Part, Partition, file_name, run_of, short_hash};
 pub use options::{Labels, Options};
-pub use store::{Known, Store, is_dataset};
+pub use store::{KnownRun, Store, is_dataset};
 pub use tables::buckets::{BUCKETS_PER_DOUBLING, ERROR, bucket_of, bucket_start};
 pub use tables::calls::CallRows;
 pub use tables::choice::{Choice, ChoiceError};

@@ -1,11 +1,11 @@
-//! What is said of runs beside what is in their traces.
+//! Labels and options of runs.
 
 use crate::tables::collect::RowOptions;
 use crate::tables::ids::{named_run_id, run_id};
 use kperf_trace::Header;
 use std::time::Duration;
 
-/// What is said of a run.
+/// Labels of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels {
     /// The service that ran; the module's name if there is none.
@@ -39,7 +39,7 @@ impl Labels {
 /// How runs are added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What is said of each.
+    /// The labels of each run.
     pub labels: Labels,
     /// Tells runs apart instead of what a trace says of its start. Only for one run.
     pub run_name: Option<String>,
@@ -47,14 +47,14 @@ pub struct Options {
     pub calls: bool,
     /// Calls that took at least this long have a row in `spans`.
     pub span_min: Duration,
-    /// At most so many calls of a run have one: the longest.
+    /// How many calls of a run have one at most: the longest.
     pub max_spans: usize,
 }
 
 impl Options {
-    /// [`span_min`](Self::span_min), if nobody says another one.
+    /// The default of [`span_min`](Self::span_min).
     pub const SPAN_MIN: Duration = Duration::from_millis(10);
-    /// [`max_spans`](Self::max_spans), if nobody says another number.
+    /// The default of [`max_spans`](Self::max_spans).
     pub const MAX_SPANS: usize = 1000;
 
     /// The run's id.

@@ -1,4 +1,4 @@
-//! A dataset, file by file.
+//! A dataset's tables and files.
 //!
 //! A file is there whole or not at all. The row of a run in `runs` comes last: what other tables have of a run that isn't there
 //! doesn't count.
@@ -40,14 +40,14 @@ pub struct Store {
 
 /// A run that was taken.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct KnownRun {
     /// Its row.
     pub row: RunRow,
-    /// Where it stands.
+    /// Its partition.
     pub partition: Partition,
 }
 
-/// Whether a path is a dataset. What is in a bucket is taken for one.
+/// Whether a path is a dataset. Any bucket's address counts as one.
 pub fn is_dataset(path: &Path) -> bool {
     is_bucket(path) || path.join(MARK).is_file()
 }
@@ -80,7 +80,7 @@ impl Store {
             return Ok(store);
         }
         Err(Error::new(format!(
-            "`{}` is no dataset: there is no `{MARK}`; `kperf-wasm collect` makes one",
+            "`{}` is not a dataset: there is no `{MARK}`; `kperf-wasm collect` makes one",
             root.display()
         )))
     }
@@ -145,7 +145,7 @@ impl Store {
         self.root.canonicalize().context_with(|| format!("failed to find `{}`", self.root.display()))
     }
 
-    /// Waits until nobody else changes the dataset.
+    /// Waits for the dataset's lock.
     pub fn lock(&self) -> Result<Lock<'_>> {
         self.files.lock()
     }
@@ -170,13 +170,13 @@ impl Store {
     }
 
     /// All runs that were taken.
-    pub fn runs(&self) -> Result<HashMap<i64, Known>> {
-        let mut runs: HashMap<i64, Known> = HashMap::new();
+    pub fn runs(&self) -> Result<HashMap<i64, KnownRun>> {
+        let mut runs: HashMap<i64, KnownRun> = HashMap::new();
         for part in self.parts::<RunRow>()? {
             self.read(&part, |row: RunRow| {
                 let known = runs.get(&row.run_id).map(|known| known.row.generation);
                 if known.is_none_or(|generation| generation < row.generation) {
-                    runs.insert(row.run_id, Known { row, partition: part.partition.clone() });
+                    runs.insert(row.run_id, KnownRun { row, partition: part.partition.clone() });
                 }
                 Ok(())
             })?;
@@ -189,8 +189,8 @@ impl Store {
         self.files.has(&key::<T>(partition, name))
     }
 
-    /// Whether a table has a file of this name on a partition's day, for whatever service. In a bucket only that of the partition is
-    /// looked for: nobody holds a lock there, so the answer could be old.
+    /// Whether a table has a file of this name on a partition's day, for whatever service. In a bucket only that of the
+    /// partition is looked for: there are no locks there, so the answer could be old.
     pub fn has_in_any_service<T: TableRow>(&self, partition: &Partition, name: &str) -> Result<bool> {
         if self.has::<T>(partition, name)? {
             return Ok(true);
@@ -220,7 +220,7 @@ impl Store {
         self.files.put(&key::<T>(partition, name), Box::new(write))
     }
 
-    /// Writes rows that many runs have in common: a file with the same rows is written once. Answers its name.
+    /// Writes rows that many runs have in common: a file with the same rows is written once. Returns its name.
     pub fn write_common<T: TableRow>(&self, partition: &Partition, rows: &[T]) -> Result<String> {
         let mut bytes = Vec::new();
         table::write(rows, &mut bytes).context_with(|| format!("failed to pack rows of `{}`", T::NAME))?;

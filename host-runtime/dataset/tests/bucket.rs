@@ -89,7 +89,7 @@ fn a_bucket_takes_each_run_once() {
     drop(lock);
     store.lock_alone().unwrap();
     let error = Store::open(Path::new("s3://fleet/nothing")).err().unwrap();
-    assert!(error.to_string().contains("is no dataset"), "{error}");
+    assert!(error.to_string().contains("is not a dataset"), "{error}");
     let error = Store::open(Path::new("s3://")).err().unwrap();
     assert!(error.to_string().contains("failed to open `s3://`"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! The names of functions in the form that a format wants.
+//! Names of functions as a format writes them, cached.
 
 use kperf_abi::FuncId;
 use kperf_profile::{MAX_CACHED, Symbols};

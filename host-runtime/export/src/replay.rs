@@ -7,7 +7,7 @@ use kperf_trace::{Header, LaneId, TraceReader};
 use rustc_hash::FxHashMap;
 use std::io::{self, Read, Write};
 
-/// Which part of a trace to show, and how.
+/// Options of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayOptions<'a> {
     /// Which calls.
@@ -22,7 +22,7 @@ pub struct ReplayOptions<'a> {
 /// one line; one that was counted only has no duration. Nothing is buffered but the frames that are open. Lanes
 /// come in the order of their blocks in the trace; times are in order within a lane.
 ///
-/// Fails where reading or writing does; `progress` is told how many bytes of the trace were read.
+/// Fails where reading or writing does; `progress` gets the number of bytes read.
 pub fn replay<R: Read, W: Write>(
     mut reader: TraceReader<R>,
     options: &ReplayOptions<'_>,
@@ -45,8 +45,7 @@ pub fn replay<R: Read, W: Write>(
     Ok(exported)
 }
 
-/// So many levels are indented. What is deeper says how deep it is: its lines would be longer than anybody reads, and the
-/// file as long as the square of the depth.
+/// How many levels are indented. Deeper lines name their depth instead: the file would grow with the square of the depth.
 const MAX_INDENT: usize = 1_000;
 
 struct Replayer<W> {
@@ -73,7 +72,7 @@ impl<W: Write> Replayer<W> {
         self.labels.entry(func).or_insert_with(|| symbols.label(func))
     }
 
-    /// What stands before a line's text.
+    /// Writes the columns before a line's text.
     fn gutter(&mut self, lane: LaneId, duration: Option<u64>, level: usize) -> io::Result<()> {
         let duration =
             duration.map(|ticks| Unit::of(&self.header).text(self.header.nanos(ticks))).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a trace says.
+//! Analysis of traces: call tree, flat profile, timelines, memory, comparisons.
 //!
 //! ```text
 //! TraceReader -> Frames (which call is open where) -> CallTree -> FlatProfile
@@ -43,12 +43,12 @@ mod tree;
 mod unit;
 
 pub use code::inlined::{CallPlaces, Frame};
-pub use code::lines::{LineRow, Lines, Place};
+pub use code::lines::{LineRow, Lines, SourcePlace};
 pub use code::ways::{Shown, Ways};
 pub use diff::compare::{Change, DiffRow, Figures, Metric, ProfileDiff, Sample};
 pub use diff::welch::Test;
 pub use frames::filter::{CallFilter, LaneChoice, Range, WindowChoice};
-pub use limits::{Beyond, MAX_CACHED, MAX_OPEN_FRAMES, MAX_PATHS};
+pub use limits::{MAX_CACHED, MAX_OPEN_FRAMES, MAX_PATHS, OverLimit};
 pub use memory::curve::Moment;
 pub use memory::figures::{Count, HeapFigures};
 pub use memory::heap::{Heap, MAX_DISPLACED, MAX_LIVE_BLOCKS, PAGE};

@@ -1,4 +1,4 @@
-//! Limits on what is kept of a trace, so that no trace takes more than a gigabyte of memory.
+//! Limits of memory: no trace takes more than a gigabyte.
 
 use crate::text::times;
 
@@ -14,7 +14,7 @@ pub const MAX_CACHED: usize = 1 << 20;
 
 /// Calls over a limit. They are counted, and their times are in all sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Beyond {
+pub struct OverLimit {
     /// Calls on paths over [`MAX_PATHS`].
     pub paths: u64,
     /// Calls over [`MAX_OPEN_FRAMES`].
@@ -25,7 +25,7 @@ pub struct Beyond {
     pub links: u64,
 }
 
-impl Beyond {
+impl OverLimit {
     /// How many calls these are.
     pub fn calls(&self) -> u64 {
         self.paths.saturating_add(self.frames)
@@ -33,32 +33,32 @@ impl Beyond {
 
     /// Each a sentence without its full stop.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut warnings = Vec::new();
         if self.paths > 0 {
-            told.push(format!(
-                "{} in [other] where calls are shown by their paths: a call tree has {MAX_PATHS} at most; --only, --skip and --depth make \
-                 it smaller",
+            warnings.push(format!(
+                "{} in [other] where calls are shown by their paths: a call tree has at most {MAX_PATHS}; a filter of functions or depth \
+                 makes it smaller",
                 times(self.paths, "call is", "calls are")
             ));
         }
         if self.frames > 0 {
-            told.push(format!(
-                "{} in [other]: {MAX_OPEN_FRAMES} open calls are told apart at most",
+            warnings.push(format!(
+                "{} in [other]: at most {MAX_OPEN_FRAMES} open calls have frames of their own",
                 times(self.frames, "call is", "calls are")
             ));
         }
         if self.windows > 0 {
-            told.push(format!(
-                "{} not shown: too many to be kept each for itself; --window N shows one",
+            warnings.push(format!(
+                "{} not shown: too many to be kept one by one; each can be shown by its number",
                 times(self.windows, "window is", "windows are")
             ));
         }
         if self.links > 0 {
-            told.push(format!(
+            warnings.push(format!(
                 "{} no link to the span that called: there are too many spans",
                 times(self.links, "call from the host has", "calls from the host have")
             ));
         }
-        told
+        warnings
     }
 }

@@ -93,7 +93,7 @@ impl fmt::Display for SymbolsProblem {
 impl Symbols {
     /// Drops code and inlined functions of all tables that are added from now on, for reports without lines. In a large
     /// module they take as much memory as the names.
-    pub fn leave_code_out(&mut self) {
+    pub(crate) fn leave_code_out(&mut self) {
         self.without_code = true;
     }
 
@@ -365,9 +365,9 @@ mod tests {
         symbols.add(table("b", 6, &["z"]));
         symbols.add(table("c", 0, &["1", "2", "3", "4", "5", "6"]));
         symbols.add_bytes(b"no table");
-        let told: Vec<_> = symbols.problems().iter().map(ToString::to_string).collect();
+        let problems_text: Vec<_> = symbols.problems().iter().map(ToString::to_string).collect();
         assert_eq!(
-            told,
+            problems_text,
             [
                 "the modules `a` and `b` have function ids in common; names are those of `a`",
                 "the modules `a` and `c` have function ids in common; names are those of `a`",

@@ -14,11 +14,11 @@ pub fn rough_text(nanos: f64, error: f64) -> String {
         return "?".to_owned();
     }
     if nanos < error {
-        let most = (nanos + error).max(1.0);
+        let max = (nanos + error).max(1.0);
         // One digit, rounded up: it is a bound.
         let power_below = |nanos: f64| 10f64.powf(nanos.log10().floor());
-        let step = power_below(most);
-        let bound = (most / step).ceil() * step;
+        let step = power_below(max);
+        let bound = (max / step).ceil() * step;
         return format!("<{}", in_unit(bound, power_below(bound)));
     }
     let step = 10f64.powf(error.max(0.1).log10().floor()).max(0.1);

@@ -249,7 +249,7 @@ impl TraceContents {
         if health.counts.without_enter > 0 {
             self.names.insert(symbols.name(kperf_profile::LOST).into_owned());
         }
-        if health.beyond.calls() > 0 {
+        if health.over_limit.calls() > 0 {
             self.names.insert(symbols.name(kperf_profile::OTHER).into_owned());
         }
         self.lanes.extend(lanes.iter().map(|lane| lane.id));

@@ -58,12 +58,12 @@ pub(super) fn svg(dot: &str) -> anyhow::Result<String> {
         .collect::<anyhow::Result<_>>()?;
     let instance = Instance::new(&mut store, &module, &imports)?;
     let result = draw(&mut store, &instance, dot);
-    let told = String::from_utf8_lossy(store.data()).trim().to_owned();
+    let output = String::from_utf8_lossy(store.data()).trim().to_owned();
     match result {
         Ok(Some(svg)) => Ok(svg),
-        Ok(None) => bail!("it says: {told}"),
-        Err(error) if told.is_empty() => Err(error),
-        Err(error) => Err(error.context(format!("it says: {told}"))),
+        Ok(None) => bail!("it says: {output}"),
+        Err(error) if output.is_empty() => Err(error),
+        Err(error) => Err(error.context(format!("it says: {output}"))),
     }
 }
 
@@ -156,7 +156,7 @@ fn grow(caller: &mut Caller<'_, Vec<u8>>, memory: Memory, bytes: i32) -> bool {
 
 /// `fd_write`, the same for every file descriptor.
 fn write(caller: &mut Caller<'_, Vec<u8>>, memory: Memory, [pieces, count, written]: [i32; 3]) -> i32 {
-    let (data, told) = memory.data_and_store_mut(&mut *caller);
+    let (data, output) = memory.data_and_store_mut(&mut *caller);
     let word = |data: &[u8], at: usize| -> Option<usize> {
         Some(u32::from_le_bytes(*data.get(at..)?.first_chunk()?) as usize)
     };
@@ -165,7 +165,7 @@ fn write(caller: &mut Caller<'_, Vec<u8>>, memory: Memory, [pieces, count, writt
         let at = pieces as u32 as usize + 8 * piece;
         let (Some(start), Some(length)) = (word(data, at), word(data, at + 4)) else { return BAD_FILE };
         let Some(bytes) = data.get(start..start.saturating_add(length)) else { return BAD_FILE };
-        told.extend(bytes);
+        output.extend(bytes);
         sum += length as u32;
     }
     match data.get_mut(written as u32 as usize..).and_then(|rest| rest.first_chunk_mut()) {

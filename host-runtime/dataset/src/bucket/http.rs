@@ -15,7 +15,7 @@ use rustls::ClientConfig;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long until a connection stands, and until an answer begins.
+/// Timeout of a connection, and of the beginning of an answer.
 const CONNECT: Duration = Duration::from_secs(10);
 const ANSWER: Duration = Duration::from_secs(60);
 

@@ -1,8 +1,8 @@
-//! How long calls took, as counts on a logarithmic scale that engines can add up.
+//! Durations of calls, as counts on a logarithmic scale that SQL engines can add up.
 
 use kperf_profile::NodeId;
 
-/// Each doubling has so many buckets.
+/// Buckets of each doubling.
 pub const BUCKETS_PER_DOUBLING: u64 = 64;
 
 /// The middle of a bucket is no further than this part of it from any duration in the bucket: 0.8 %.
@@ -59,7 +59,7 @@ impl PathBuckets {
             *count += 1;
             return;
         }
-        // Room for the bucket, below those that are there or behind them.
+        // Room for the bucket, below or after the known ones.
         let (first, end) = match held.counts.len() {
             0 => (bucket, bucket + 1),
             length => (held.first.min(bucket), (held.first + length).max(bucket + 1)),
@@ -100,8 +100,8 @@ mod tests {
             assert!(start < next, "{bucket}");
             assert_eq!((bucket_of(start), bucket_of(next - 1)), (bucket, bucket));
             let middle = start + (next - 1 - start) / 2;
-            let most = (next - 1 - middle).max(middle - start);
-            assert!(most as f64 <= ERROR * start as f64, "{bucket}");
+            let max = (next - 1 - middle).max(middle - start);
+            assert!(max as f64 <= ERROR * start as f64, "{bucket}");
         }
         assert_eq!(bucket_of(u64::MAX), 3775);
     }

@@ -1,4 +1,4 @@
-//! The language of `--where`: which runs of a dataset are wanted.
+//! The language of conditions that choose runs of a dataset.
 //!
 //! ```text
 //! either   = both ("or" both)*
@@ -21,7 +21,7 @@ pub struct Choice(Option<Node>);
 pub struct ChoiceError {
     /// Where in the text, in characters.
     pub offset: usize,
-    /// What is wrong there.
+    /// The error there.
     pub what: String,
 }
 
@@ -98,7 +98,7 @@ impl Choice {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, and where.
+    /// The error, and where it is.
     pub fn parse(text: &str) -> Result<Choice, ChoiceError> {
         // Until here a place is one in bytes.
         Choice::parse_bytes(text).map_err(|ChoiceError { offset, what }| {
@@ -132,7 +132,7 @@ impl Node {
                     (Value::Text(a), Value::Text(b)) => Some(a.as_str().cmp(b)),
                     (Value::Number(a), Value::Number(b)) => a.partial_cmp(b),
                     (Value::Flag(a), Value::Flag(b)) => Some(a.cmp(b)),
-                    // What is missing is neither equal nor unequal, as in SQL.
+                    // A missing value is neither equal nor unequal, as in SQL.
                     _ => None,
                 };
                 order.is_some_and(|order| match operator {
@@ -220,7 +220,7 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, ChoiceError> {
                     (">", Operator::Greater),
                 ];
                 let found = known.into_iter().find(|(name, _)| rest.starts_with(name));
-                let (name, operator) = found.ok_or_else(|| wrong("`!` is no operator; write `!=`"))?;
+                let (name, operator) = found.ok_or_else(|| wrong("`!` is not an operator; write `!=`"))?;
                 (name.len(), Token::Operator(operator))
             }
             '\'' => {
@@ -238,12 +238,13 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, ChoiceError> {
                     }
                 }
             }
-            '"' => return Err(wrong("texts stand in single quotes: 'b'")),
+            '"' => return Err(wrong("write text in single quotes: 'b'")),
             c if c.is_ascii_digit() || c == '-' || c == '.' => {
                 let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '_');
                 let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
                 let digits = rest.get(..length).unwrap_or_default().replace('_', "");
-                let number: f64 = digits.parse().map_err(|_| wrong(&format!("`{digits}` is no number")))?;
+                let number: f64 =
+                    digits.parse().map_err(|_| wrong(&format!("`{digits}` is not a number")))?;
                 (length, Token::Number(number))
             }
             c if c.is_ascii_alphabetic() => {
@@ -433,14 +434,14 @@ mod tests {
             ("version", "an operator, such as `=`, is missing (at character 8)"),
             ("version = ", "a value, such as 'b' or 10, is missing (at character 11)"),
             ("version = b", "a value, such as 'b' or 10, is missing (at character 11)"),
-            ("version = \"b\"", "texts stand in single quotes: 'b' (at character 11)"),
+            ("version = \"b\"", "write text in single quotes: 'b' (at character 11)"),
             ("version = 'b", "a text has no end; it ends with a `'` (at character 11)"),
             ("version = 3", "`version` is compared with a text (at character 11)"),
             ("calls = 'x'", "`calls` is compared with a number (at character 9)"),
             ("version = 'b' version = 'c'", "`and` or `or` is missing (at character 15)"),
             ("(version = 'b'", "`)` is missing (at character 15)"),
-            ("calls = 1x", "`1x` is no number (at character 9)"),
-            ("calls ! 1", "`!` is no operator; write `!=` (at character 7)"),
+            ("calls = 1x", "`1x` is not a number (at character 9)"),
+            ("calls ! 1", "`!` is not an operator; write `!=` (at character 7)"),
             (
                 "start > 'Tuesday'",
                 "`start` is compared with a time in UTC, such as '2026-11-24' or '2026-11-24 21:00:00' (at character 9)",

@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::io::{self, ErrorKind, Read};
 
-/// What the rows say beside what is in the trace.
+/// Values of the rows that are not in the trace.
 #[derive(Clone, Debug)]
 pub struct RowOptions {
     /// The run's id: [`run_id`](crate::run_id) or [`named_run_id`](crate::named_run_id).
@@ -29,7 +29,7 @@ pub struct RowOptions {
     pub host: String,
     /// More about the run, as a JSON object.
     pub attributes: String,
-    /// Calls that took at least so many nanoseconds get a row of their own.
+    /// Calls that took at least this many nanoseconds get a row of their own.
     pub span_min_nanos: u64,
     /// How many of these there are at most: the longest.
     pub max_spans: usize,
@@ -63,21 +63,21 @@ pub fn collect<R: Read>(
     let header = reader.header().clone();
     let watch = Watch {
         header,
-        least: options.span_min_nanos,
-        most: options.max_spans,
+        min_nanos: options.span_min_nanos,
+        max_slow: options.max_spans,
         buckets: PathBuckets::default(),
         slow: BinaryHeap::new(),
     };
     let filter = CallFilter { windows: WindowChoice::Each, ..CallFilter::default() };
     let (profile, watch) = Profile::read_observed(reader, watch, Some(&filter), progress)?;
     if profile.health.anomalies.iter().any(|anomaly| anomaly.kind == AnomalyKind::NoHeader) {
-        let what = "its header can't be read, so nobody knows what its times mean, and which run it is of; `kperf-wasm report` shows it";
+        let what = "its header can't be read, so its run and the unit of its times are unknown; `kperf-wasm report` shows it";
         return Err(io::Error::new(ErrorKind::InvalidData, what));
     }
     let mut rows = Rows::new(&profile, options);
     if profile.sampling().is_none() {
         rows.add(&profile.tree, 0, Some(&watch.buckets));
-    } else if profile.health.beyond.windows > 0 || profile.windows.is_empty() {
+    } else if profile.health.over_limit.windows > 0 || profile.windows.is_empty() {
         rows.add(&profile.tree, 0, None);
     } else {
         for window in &profile.windows {
@@ -90,7 +90,7 @@ pub fn collect<R: Read>(
     collected.module.clone_from(&collected.run.module);
     collected.warnings = profile.health.warnings();
     if profile.symbols.tables().iter().any(|table| table.module.allocations.is_some()) {
-        let what = "the dataset keeps its calls, not what was allocated; `report --by allocations` tells that of the trace";
+        let what = "the dataset keeps its calls, not what was allocated; `report --by allocations` shows that of the trace";
         collected.warnings.push(what.to_owned());
     }
     Ok(collected)
@@ -153,8 +153,8 @@ fn micros(unix_nanos: u64) -> i64 {
 /// Sees each call.
 struct Watch {
     header: Header,
-    least: u64,
-    most: usize,
+    min_nanos: u64,
+    max_slow: usize,
     buckets: PathBuckets,
     /// The slowest calls, the shortest of them first.
     slow: BinaryHeap<Reverse<Slow>>,
@@ -183,7 +183,7 @@ impl CallObserver for Watch {
         if !call.is_shared {
             self.buckets.add(call.node, nanos);
         }
-        if nanos < self.least {
+        if nanos < self.min_nanos {
             return;
         }
         let slow = Slow {
@@ -197,7 +197,7 @@ impl CallObserver for Watch {
             ending: call.ending.as_str().unwrap_or("leave"),
         };
         self.slow.push(Reverse(slow));
-        if self.slow.len() > self.most {
+        if self.slow.len() > self.max_slow {
             self.slow.pop();
         }
     }
@@ -284,7 +284,7 @@ impl<'a> Rows<'a> {
             }
             row.unwound += u64::from(node.unwound);
             row.unfinished += u64::from(node.unfinished);
-            // Nobody knows how long calls took that were only counted.
+            // How long counted calls took is unknown.
             let buckets = buckets.filter(|_| !self.profile.symbols.is_counted(node.func));
             for (bucket, count) in buckets.into_iter().flat_map(|buckets| buckets.of(id)) {
                 *counts.entry(bucket).or_default() += count;
@@ -293,7 +293,7 @@ impl<'a> Rows<'a> {
         self.of_nodes = of_nodes;
     }
 
-    /// Adds the slow calls. `in_tree` says whether their nodes are those of the tree that was added last.
+    /// Adds the slow calls. `in_tree`: whether their nodes are of the tree that was added last.
     fn spans(&mut self, slow: BinaryHeap<Reverse<Slow>>, in_tree: bool) {
         for Reverse(slow) in slow {
             let function_id = self.function(FuncId(slow.func));

@@ -1,5 +1,5 @@
-//! Ids that are the same for the same thing in every run, on every machine: the first eight bytes of a SHA-256, big-endian, as a
-//! signed number. 0 is no id.
+//! Ids of functions, paths and runs, equal in every run and on every machine: the first eight bytes of a SHA-256,
+//! big-endian, as a signed number. 0 is no id.
 
 use kperf_trace::Header;
 use sha2::{Digest, Sha256};

@@ -29,7 +29,7 @@ pub struct Load {
     by_file: FxHashMap<String, u32>,
     paths: FxHashMap<i64, PathRow>,
     sums: FxHashMap<(usize, i64), Sum>,
-    /// The paths of the sums, and whether their rows were told.
+    /// The paths of the sums, and whether their rows were read.
     needed: FxHashMap<i64, bool>,
     /// How many calls the rows of each run have, by its place in `chosen`.
     calls: Vec<u64>,
@@ -80,14 +80,13 @@ impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LoadError::Empty => f.write_str("the dataset has no runs; `kperf-wasm collect` adds some"),
-            LoadError::Nothing => f.write_str("no run is as --where says"),
+            LoadError::Nothing => f.write_str("no run matches the condition"),
             LoadError::Mixed { column, values: [a, b] } => write!(
                 f,
-                "the runs differ in `{column}` ('{a}' and '{b}'), and their times mean different things; choose with --where \
-                 \"{column} = '{a}'\""
+                "the runs differ in `{column}` ('{a}' and '{b}'), and their times mean different things; choose those with `{column} = '{a}'`"
             ),
             LoadError::TooMuch => {
-                f.write_str("the runs have too many paths of calls to be kept; choose fewer with --where")
+                f.write_str("the runs have too many paths of calls to be kept; choose fewer runs")
             }
             LoadError::Missing { run, there, calls } if there != calls => write!(
                 f,
@@ -133,7 +132,7 @@ impl Load {
         }
     }
 
-    /// Keeps the runs that are wanted. Call it when all runs are told, since only the last generation of a run says what it is.
+    /// Keeps the wanted runs. Call it after all runs were added, as the last generation of a run counts.
     pub fn choose(&mut self, wanted: impl Fn(&RunRow) -> bool) {
         self.is_empty = self.chosen.is_empty();
         self.chosen.retain(|run| wanted(run));
@@ -287,7 +286,7 @@ impl Load {
         let missing =
             |run: &RunRow, there| LoadError::Missing { run: run.name.clone(), there, calls: run.calls };
         for (run, there) in self.chosen.iter().zip(&self.calls) {
-            // Of a damaged trace `stats` have calls, too, whose beginning is lost.
+            // In a damaged trace, `stats` also have calls with a lost enter.
             let is_sound = run.problems == 0 && run.lost_events == 0;
             if run.calls != *there && (is_sound || *there == 0) {
                 return Err(missing(run, *there));
@@ -300,7 +299,7 @@ impl Load {
     }
 }
 
-/// A symbol table for each module, that of the first run before the others; and the ids that functions have there, by those that they had.
+/// A symbol table for each module, the first run's module first; and the new ids of functions, by the old ones.
 fn tables_of(runs: &[RunRow], symbols: Vec<(String, Symbol)>, files: &[String]) -> (Symbols, Vec<FuncId>) {
     let first = runs.first().map(|run| (run.module.as_str(), run.module_sha256.as_str())).unwrap_or_default();
     let mut by_module: BTreeMap<(bool, String), Vec<Symbol>> = BTreeMap::new();
@@ -325,7 +324,7 @@ fn tables_of(runs: &[RunRow], symbols: Vec<(String, Symbol)>, files: &[String]) 
     (names, ids)
 }
 
-/// Whether a run's times are those of samples.
+/// Whether a run was sampled.
 fn is_sampled(run: &RunRow) -> bool {
     run.kind == "profile"
 }
@@ -431,14 +430,14 @@ fn profile_of(runs: &[RunRow], symbols: Symbols, tree: CallTree) -> Profile {
     }
 }
 
-/// What the samples of all runs say together. Runs tell how many samples of equal weight theirs are worth, and that is all that errors need.
+/// The samples of all runs together. Each run has its number of effective samples, which is all that errors need.
 fn sampling_of(runs: &[RunRow]) -> Sampling {
     let mut all = Sampling::default();
     let (mut samples, mut nanos) = (0.0, 0);
     for run in runs {
         let (busy, worth) = (run.self_nanos as f64, run.effective_samples.unwrap_or(0.0));
         all.windows = all.windows.saturating_add(run.windows);
-        all.most_windows = all.most_windows.max(run.windows);
+        all.max_windows = all.max_windows.max(run.windows);
         all.busy_ticks = all.busy_ticks.saturating_add(run.self_nanos);
         all.idle_ticks = all.idle_ticks.saturating_add(run.duration_nanos.saturating_sub(run.self_nanos));
         if worth > 0.0 {

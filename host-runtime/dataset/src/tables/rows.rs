@@ -112,7 +112,7 @@ impl TableRow for RunRow {
     }
 
     fn get(cells: &mut Taken<'_>) -> RunRow {
-        // Fields are told in this order.
+        // Fields are in this order.
         RunRow {
             run_id: cells.long(),
             generation: cells.int(),

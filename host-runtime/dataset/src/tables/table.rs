@@ -17,7 +17,7 @@ pub const VERSION: (u32, u32) = (1, 0);
 /// How many rows a row group has at most.
 const GROUP: usize = 1 << 16;
 
-/// A row of a table. `put` and `get` tell its cells in the order of the schema.
+/// A row of a table. `put` and `get` have its cells in the order of the schema.
 pub trait TableRow: Sized {
     /// The name of the table, which is the name of its folder.
     const NAME: &'static str;

@@ -1,6 +1,6 @@
-//! Moments as texts, in UTC. Texts of equal length are ordered as the moments are.
+//! Times as text, in UTC. Texts of equal length have the order of their times.
 
-/// What a time has that isn't told to its end.
+/// Completes a shortened time.
 const MIDNIGHT: &str = "0000-00-00T00:00:00.000000Z";
 /// The length of a date.
 const DATE: usize = 10;

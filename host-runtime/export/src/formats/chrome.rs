@@ -1,4 +1,4 @@
-//! Chrome's trace events, as JSON: for `chrome://tracing`, Perfetto's UI and whatever else reads them.
+//! Chrome's trace events, as JSON: for `chrome://tracing`, Perfetto's UI and others.
 //!
 //! A begin (`B`) and an end (`E`) for each call, in the order of the trace, so that calls of no length nest as they did;
 //! complete events (`X`) would leave that to be guessed. A lane is a thread.
@@ -14,7 +14,7 @@ use std::io::{self, Read, Write};
 
 /// Writes the calls of a trace that a filter lets through, while it is read; `program` is the process's name.
 ///
-/// Fails where reading or writing does; `progress` is told how many bytes of the trace were read.
+/// Fails where reading or writing does; `progress` gets the number of bytes read.
 pub fn write<R: Read, W: Write>(
     mut reader: TraceReader<R>,
     filter: &CallFilter<'_>,

@@ -5,12 +5,12 @@
 //! 3,2,0,2,7,"life::step",1000,5000,2000,leave
 //! ```
 //!
-//! A call's line stands where it ends, so inner calls come before outer ones. `id` counts calls from 1, `parent` is 0 for
-//! what the host called, `function` is empty for a call whose enter was lost, and for `[other]`: calls that were too many to be told apart. Times count from the
-//! trace's beginning, as those of `--range` do. `self_nanos` is empty for the slow calls of a profile: nobody knows all that they called.
-//! `ending` is `leave`, or how else the call ended: `unwound`, `trap`, `exit`, `lost`, `cut off`. It is `counted` if the call was
-//! only counted: then nobody knows its length, and the line has none. Where instructions are the clock the columns say so:
-//! `start_instructions`, and so on.
+//! A call is written when it ends, so inner calls come before outer ones. `id` counts calls from 1, `parent` is 0 for a
+//! call of the host, `function` is empty for a call with a lost enter, and for `[other]`: calls over the limits. Times
+//! count from the trace's beginning, as in [`Range`](kperf_profile::Range). `self_nanos` is empty for the slow calls of a
+//! profile: not all of their calls are known. `ending` is `leave`, or how else the call ended: `unwound`, `trap`, `exit`,
+//! `lost`, `cut off`. It is `counted` if the call was only counted: then its length is unknown, and the line has none.
+//! Where instructions are the clock the columns say so: `start_instructions`, and so on.
 
 use crate::names::Names;
 use kperf_profile::{CallFilter, CallSink, Exported, ListedCall, Symbols, Unit, is_stand_in, list_calls};
@@ -19,7 +19,7 @@ use std::io::{self, Read, Write};
 
 /// Writes the calls of a trace that a filter lets through, while it is read.
 ///
-/// Fails where reading or writing does; `progress` is told how many bytes of the trace were read.
+/// Fails where reading or writing does; `progress` gets the number of bytes read.
 pub fn write<R: Read, W: Write>(
     reader: TraceReader<R>,
     filter: &CallFilter<'_>,
@@ -47,9 +47,10 @@ impl<W: Write> CallSink for Lines<W> {
             write!(self.out, "{}", func.0)?;
         }
         let ending = call.ending();
-        let (name, own) = (self.names.get(symbols, func), self_nanos.map(|own| own.to_string()));
-        let own = own.unwrap_or_default();
-        writeln!(self.out, ",{name},{start_nanos},{duration_nanos},{own},{ending}")
+        let (name, self_time) =
+            (self.names.get(symbols, func), self_nanos.map(|self_time| self_time.to_string()));
+        let self_time = self_time.unwrap_or_default();
+        writeln!(self.out, ",{name},{start_nanos},{duration_nanos},{self_time},{ending}")
     }
 }
 

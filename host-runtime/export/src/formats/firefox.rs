@@ -1,7 +1,7 @@
 //! The Firefox Profiler's profile, as JSON: a thread for each lane.
 //!
 //! The tool is one for samples, and loads no more than a few million of them, so the trace is sampled: what ran at each
-//! multiple of an interval. Shares are those of the trace to within that; calls shorter than the interval may be missed. Inlined
+//! multiple of an interval. Shares are exact to within an interval; calls shorter than the interval may be missed. Inlined
 //! functions that calls were made through are frames of their own.
 
 use fxprof::{
@@ -19,7 +19,7 @@ use std::time::Duration;
 /// Writes samples of the calls of a trace that a filter lets through; `program` is the process's name. Memory is in
 /// proportion to the number of samples where what ran differs from the sample before.
 ///
-/// Fails where reading or writing does; `progress` is told how many bytes of the trace were read.
+/// Fails where reading or writing does; `progress` gets the number of bytes read.
 pub fn write<R: Read, W: Write>(
     mut reader: TraceReader<R>,
     filter: &CallFilter<'_>,
@@ -104,7 +104,7 @@ impl Sampler<'_> {
         }
         self.samples += 1;
         if self.samples > MAX_KEPT {
-            return Err(too_many("samples", "choose a longer --interval, or a part of the time (--range)"));
+            return Err(too_many("samples", "choose a longer interval, or a part of the time"));
         }
         let due = thread.next_nanos;
         let count = (now - due).div_ceil(self.interval_nanos);
@@ -119,7 +119,7 @@ impl Sampler<'_> {
                     let way = self.ways.of(&self.symbols, caller, frame.func);
                     self.stacks += 1 + way.len() as u64;
                     if self.stacks > MAX_KEPT {
-                        let hint = "leave out deep calls (--depth) or short ones (--min-time)";
+                        let hint = "leave out deep or short calls";
                         return Err(too_many("stacks", hint));
                     }
                     for &inlined in way.iter() {
@@ -164,7 +164,7 @@ impl Visitor for Sampler<'_> {
 
     fn lane(&mut self, lane: LaneId, start_ticks: u64) -> io::Result<()> {
         if self.threads.len() >= MAX_THREADS {
-            return Err(too_many("lanes", "choose some (--lane)"));
+            return Err(too_many("lanes", "choose some of them"));
         }
         let start = nanos_since_anchor(&self.header, start_ticks);
         let (number, main) = (self.threads.len() as u32 + 1, self.threads.is_empty());

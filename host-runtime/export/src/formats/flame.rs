@@ -12,18 +12,18 @@ use kperf_trace::{Header, LaneId, TraceReader};
 use rustc_hash::FxHashMap;
 use std::io::{self, BufWriter, Read, Write};
 
-/// What is drawn, and how.
+/// How a flame graph is drawn.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// What stands above it.
+    /// The title.
     pub title: String,
-    /// Whether the innermost function is at the root: who spends the time, and on whose behalf.
+    /// Whether the innermost function is at the root, with its callers above it.
     pub reverse: bool,
-    /// What the widths are.
+    /// The meaning of widths.
     pub weight: Weight,
     /// Width of the picture in pixels; `None` for one that fills the window.
     pub width: Option<usize>,
-    /// What times are in.
+    /// The unit of times.
     pub unit: Unit,
 }
 
@@ -39,9 +39,9 @@ pub fn write(profile: &Profile, options: &Options, out: impl Write) -> io::Resul
     Ok(shortened)
 }
 
-/// Draws a flame chart: time goes from left to right, and lanes stand one behind the other. Memory is in proportion to
-/// the calls that the filter lets through, which is why it should leave out those too short to be seen. It has a limit: a
-/// chart that is larger is an error ([`io::ErrorKind::InvalidInput`]).
+/// Draws a flame chart: time goes from left to right, and lanes follow each other. Memory is in proportion to the calls
+/// that the filter lets through, which is why it should leave out those too short to be seen. It has a limit: a chart that
+/// is larger is an error ([`io::ErrorKind::InvalidInput`]).
 pub fn write_chart<R: Read>(
     mut reader: TraceReader<R>,
     filter: &CallFilter<'_>,
@@ -53,8 +53,7 @@ pub fn write_chart<R: Read>(
     let chart = Chart { header, symbols, names, order: Vec::new(), lanes: FxHashMap::default(), bytes: 0 };
     let (chart, exported) = visit(&mut reader, chart, filter, AtRange::Clipped, &mut progress)?;
     if chart.bytes > Paths::MAX_KEPT {
-        let text = "the chart has too many calls to be drawn; leave out short ones (--min-time), deep ones (--depth) or all \
-                    but a part of the time (--range)";
+        let text = "the chart has too many calls to be drawn; leave out short or deep ones, or choose a part of the time";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     let several = chart.order.len() > 1;
@@ -115,7 +114,7 @@ fn draw(lines: &[String], options: &Options, chart: bool, mut out: impl Write) -
     out.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
 }
 
-/// Passes a picture on, and adds a dark style for readers who want one: a dark ground, and light text where it doesn't stand on a box.
+/// Passes a picture on, and adds a dark style for readers who want one: a dark ground, and light text outside of boxes.
 struct WithDarkStyle<W> {
     out: W,
     /// What came so far, until the picture's own style comes.
@@ -147,8 +146,8 @@ impl<W: Write> Write for WithDarkStyle<W> {
         head.extend_from_slice(bytes);
         let style = head.windows(STYLE.len()).position(|bytes| bytes == STYLE);
         if let Some(at) = style {
-            let (before, behind) = head.split_at(at + STYLE.len());
-            [before, DARK, behind].iter().try_for_each(|part| self.out.write_all(part))?;
+            let (before, after) = head.split_at(at + STYLE.len());
+            [before, DARK, after].iter().try_for_each(|part| self.out.write_all(part))?;
         } else if head.len() > HEAD {
             self.out.write_all(head)?;
         } else {

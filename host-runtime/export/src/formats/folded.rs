@@ -1,4 +1,4 @@
-//! Folded stacks: a line per path of calls with what it took itself, as Brendan Gregg's flame graphs want it.
+//! Folded stacks: a line per path of calls with its self time, for Brendan Gregg's flame graphs.
 //!
 //! ```text
 //! life::main;life::play;life::step 1714
@@ -36,13 +36,13 @@ pub fn write(profile: &Profile, weight: Weight, mut out: impl Write) -> io::Resu
 pub(super) fn each_line(
     profile: &Profile,
     weight: Weight,
-    most: u64,
+    max: u64,
     mut tell: impl FnMut(&str, u64) -> io::Result<()>,
 ) -> io::Result<Shortened> {
     let Profile { tree, symbols, header, .. } = profile;
     let mut names: FxHashMap<FuncId, String> = FxHashMap::default();
     let mut name_of = |func| names.entry(func).or_insert_with(|| symbols.label(func).replace(';', ",")).len();
-    let paths = Paths::new(tree, &mut name_of, most);
+    let paths = Paths::new(tree, &mut name_of, max);
     let mut stack = String::new();
     // How long the stack was before each open node.
     let mut lengths: Vec<usize> = Vec::new();

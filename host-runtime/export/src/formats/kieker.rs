@@ -31,7 +31,7 @@ pub fn write_map(mut out: impl Write) -> io::Result<()> {
 /// Writes a record for each call of a trace that a filter lets through, while it is read; `program` is where they say
 /// that they are from.
 ///
-/// Fails where reading or writing does; `progress` is told how many bytes of the trace were read.
+/// Fails where reading or writing does; `progress` gets the number of bytes read.
 pub fn write_records<R: Read, W: Write>(
     reader: TraceReader<R>,
     filter: &CallFilter<'_>,

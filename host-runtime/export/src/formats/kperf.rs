@@ -47,7 +47,7 @@ pub fn symbols_file_name(trace_file_name: &str) -> String {
 /// Writes the calls of a trace, each lane to an output of its own that `open` gives. Calls that were unwound, lost or
 /// cut off are closed like others: the script wants every call closed.
 ///
-/// Fails where reading or writing does; `progress` is told how many bytes of the trace were read.
+/// Fails where reading or writing does; `progress` gets the number of bytes read.
 pub fn write_traces<R: Read, W: Write>(
     mut reader: TraceReader<R>,
     filter: &CallFilter<'_>,

@@ -12,7 +12,7 @@ use std::io::{self, Read, Write};
 
 /// Writes the calls of a trace that a filter lets through, while it is read; `program` is the process's name.
 ///
-/// Fails where reading or writing does; `progress` is told how many bytes of the trace were read.
+/// Fails where reading or writing does; `progress` gets the number of bytes read.
 pub fn write<R: Read, W: Write>(
     mut reader: TraceReader<R>,
     filter: &CallFilter<'_>,
@@ -31,7 +31,7 @@ pub fn write<R: Read, W: Write>(
 
 /// Everything is one sequence of packets.
 const SEQUENCE: u32 = 1;
-/// Of the track of the process; lanes come behind it.
+/// The track of the process; the tracks of lanes follow.
 const PROCESS: u64 = 1;
 
 struct Packets<W> {

@@ -48,16 +48,16 @@ pub fn write_heap(profile: &Profile, heap: &Heap, out: impl Write) -> io::Result
     pack(profile, &allocated, &kinds, None, "inuse_space", out)
 }
 
-/// Two values of each sample: the calls and the self time of the nodes of a tree, or what stands for them there.
+/// Two values of each sample: the calls and the self time of the nodes of a tree, or blocks and bytes in their place.
 struct Kind<'a> {
     tree: &'a CallTree,
     /// Their names and units.
     names: [(&'static str, &'static str); 2],
-    /// What is written for a self time in ticks.
+    /// Converts a self time in ticks.
     scale: &'a dyn Fn(u64) -> u64,
 }
 
-/// `tree`: the paths, which are those of each kind. `places`: where the self time of its nodes went, if that is known.
+/// `tree`: the paths of all kinds. `places`: the places of its nodes' self time, if they are known.
 fn pack(
     profile: &Profile,
     tree: &CallTree,
@@ -141,10 +141,10 @@ fn write_message(
             [calls, (kind.scale)(self_ticks)]
         });
         let mut value: Vec<i64> = values.map(|value| value.min(i64::MAX as u64) as i64).collect();
-        if let (Some(places), [kind], [_, own]) = (places, kinds, &mut value[..]) {
+        if let (Some(places), [kind], [_, self_time]) = (places, kinds, &mut value[..]) {
             for (frames, ticks) in codes.sampled(places, id, node.func) {
-                let part = (*own).min((kind.scale)(ticks).min(i64::MAX as u64) as i64);
-                *own -= part;
+                let part = (*self_time).min((kind.scale)(ticks).min(i64::MAX as u64) as i64);
+                *self_time -= part;
                 let here = locations.number(node.func, &frames);
                 samples.write(here, &path, vec![0, part]);
             }
@@ -169,7 +169,7 @@ struct Samples<W> {
 }
 
 impl<W: Write> Samples<W> {
-    /// Writes the sample of a path whose last location is another, if it has a value.
+    /// Writes the sample of a path with another last location, if it has a value.
     fn write(&mut self, last: u64, path: &[u64], value: Vec<i64>) {
         if self.result.is_err() || value.iter().all(|&value| value == 0) {
             return;
@@ -224,8 +224,8 @@ impl Locations<'_> {
         if let Some(&known) = self.functions.get(&(key, inlined)) {
             return known;
         }
-        let told = inlined.and_then(|number| symbols.inlined(func, number));
-        let (name, system_name, source) = match told {
+        let function = inlined.and_then(|number| symbols.inlined(func, number));
+        let (name, system_name, source) = match function {
             Some(function) => {
                 let name = printable(&function.name).into_owned();
                 let source = function.source;

@@ -17,10 +17,10 @@ use rustc_hash::FxHashMap;
 use std::io::{self, Read, Write};
 use std::rc::Rc;
 
-/// Writes the calls of a trace that a filter lets through. `open` gives the trace from its beginning, whenever it is
-/// asked; `lanes` are those that are wanted, in the order in which they are to stand.
+/// Writes the calls of a trace that a filter lets through. `open` gives the trace from its beginning, whenever it is asked;
+/// `lanes` are the wanted lanes, in the order of the output.
 ///
-/// Fails where reading or writing does; `progress` is told how many bytes of the trace were read, over and over.
+/// Fails where reading or writing does; `progress` gets the number of bytes read, anew for each lane.
 pub fn write<R: Read, W: Write>(
     mut open: impl FnMut() -> io::Result<TraceReader<R>>,
     filter: &CallFilter<'_>,
@@ -72,7 +72,7 @@ struct Events<'k, W> {
     ways: Ways<'k>,
     /// Functions, numbered as they are first called.
     frames: FxHashMap<Shown, usize>,
-    /// What is told of each, as the fields of a JSON object, by number.
+    /// The fields of each frame's JSON object, by number.
     shared: Vec<String>,
     first: bool,
     last_nanos: u64,

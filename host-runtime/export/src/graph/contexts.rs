@@ -11,9 +11,9 @@ pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
     let Profile { tree, symbols, header, .. } = profile;
     let unit = Unit::of(header);
     let nodes = NodeTimes::new(tree, symbols, header, options.compensate.as_ref());
-    let own = |id: NodeId| nodes.of(id).0.max(0.0);
-    let total = |id: NodeId| nodes.of(id).1.max(own(id));
-    let whole_nanos: f64 = tree.iter().map(|(id, _)| own(id)).sum();
+    let self_time = |id: NodeId| nodes.of(id).0.max(0.0);
+    let total = |id: NodeId| nodes.of(id).1.max(self_time(id));
+    let whole_nanos: f64 = tree.iter().map(|(id, _)| self_time(id)).sum();
     let all = tree.nodes().len() - 1;
     let mut ids: Vec<NodeId> = tree.iter().map(|(id, _)| id).collect();
     // Stable: parents stay before children of the same length.
@@ -24,10 +24,10 @@ pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
         counted || nanos > 0.0 && label::share(nanos, whole_nanos) >= options.min_share || whole_nanos <= 0.0
     };
     ids.retain(large);
-    draft::fitting(ids.len(), options, "path", |most| {
+    draft::fitting(ids.len(), options, "path", |max| {
         let mut draft = Draft::default();
         let mut places: FxHashMap<NodeId, usize> = FxHashMap::default();
-        for id in ids.iter().copied().take(most) {
+        for id in ids.iter().copied().take(max) {
             let Some(node) = tree.get(id) else { continue };
             // By compensation a child may be longer than its parent: without a parent it isn't drawn.
             if node.parent != CallTree::ROOT && !places.contains_key(&node.parent) {
@@ -35,7 +35,7 @@ pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
             }
             places.insert(id, draft.vertices.len());
             let is_counted = symbols.is_counted(node.func);
-            let (calls, total_nanos, self_nanos) = (node.calls, total(id), own(id));
+            let (calls, total_nanos, self_nanos) = (node.calls, total(id), self_time(id));
             let figures = Figures { calls, is_counted, total_nanos, self_nanos, whole_nanos, unit };
             draft.facts.push(Some(Fact { calls, self_share: label::share(self_nanos, whole_nanos) }));
             draft.vertices.push(vertex(symbols, node.func, figures));
@@ -57,7 +57,7 @@ pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
                         color: label::arrow_color(share),
                     });
                 }
-                (Some(&from), None) => others.add(from, node.calls, total(id), own(id)),
+                (Some(&from), None) => others.add(from, node.calls, total(id), self_time(id)),
                 (None, _) => {}
             }
         }

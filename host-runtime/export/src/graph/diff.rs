@@ -1,4 +1,4 @@
-//! What changed, as pictures: red is what takes longer than before, blue what takes less.
+//! Pictures of a comparison: red takes longer than before, blue less.
 
 use crate::graph::label;
 use crate::graph::picture::{Edge, Picture, Vertex};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// The call graph of both sides together: a box for each function, colored by how much its self time changed, an arrow for
 /// each two, colored by the change of what these calls took. Functions below `min_share` of the whole time on both sides
-/// are left out, and so is what is beyond `max_vertices`.
+/// are left out, and so are those over `max_vertices`.
 pub fn diff_picture(
     diff: &ProfileDiff,
     before: &[Sample],
@@ -22,21 +22,21 @@ pub fn diff_picture(
         diff.rows.iter().filter(|row| label::share(size(row), whole) >= min_share).collect();
     rows.sort_by(|a, b| size(b).total_cmp(&size(a)).then_with(|| a.name.cmp(&b.name)));
     rows.truncate(max_vertices);
-    let most = rows.iter().map(|row| row.self_nanos.difference().abs()).fold(0.0, f64::max);
-    let vertices = rows.iter().map(|row| vertex(row, most, diff.unit)).collect();
+    let max = rows.iter().map(|row| row.self_nanos.difference().abs()).fold(0.0, f64::max);
+    let vertices = rows.iter().map(|row| vertex(row, max, diff.unit)).collect();
     let places: BTreeMap<&str, usize> = rows.iter().zip(0..).map(|(row, n)| (row.name.as_str(), n)).collect();
     let edges = edges(before, after, &places, whole);
     Picture { title, vertices, edges }
 }
 
-fn vertex(row: &DiffRow, most: f64, unit: Unit) -> Vertex {
+fn vertex(row: &DiffRow, max: f64, unit: Unit) -> Vertex {
     let time = |what: &str, change: &Change| {
         let text = |nanos: f64| unit.text(nanos.round() as u64);
         format!("{what} {} to {}{}", text(change.before), text(change.after), ratio(change))
     };
     let lines = vec![time("total", &row.total_nanos), time("self", &row.self_nanos), calls(&row.calls)];
     let tooltip = format!("{}\n{}", label::whole(&row.name), lines.join("\n"));
-    let change = row.self_nanos.difference() / most.max(f64::MIN_POSITIVE);
+    let change = row.self_nanos.difference() / max.max(f64::MIN_POSITIVE);
     Vertex {
         name: label::wrapped(&row.name),
         lines,
@@ -59,12 +59,12 @@ fn edges(before: &[Sample], after: &[Sample], places: &BTreeMap<&str, usize>, wh
         }
     }
     let change = |sums: &[Figures; 2]| sums[1].total_nanos - sums[0].total_nanos;
-    let most = arcs.values().map(|sums| change(sums).abs()).fold(f64::MIN_POSITIVE, f64::max);
+    let max = arcs.values().map(|sums| change(sums).abs()).fold(f64::MIN_POSITIVE, f64::max);
     let edge = |((from, to), sums): ((usize, usize), [Figures; 2])| {
         let [was, is] = sums;
         let calls = calls(&Change { before: was.calls, after: is.calls, test: None });
         let weight = label::share(was.total_nanos.max(is.total_nanos), whole);
-        Edge { from, to, lines: vec![calls], weight, color: label::change_arrow_color(change(&sums) / most) }
+        Edge { from, to, lines: vec![calls], weight, color: label::change_arrow_color(change(&sums) / max) }
     };
     arcs.into_iter().map(edge).collect()
 }

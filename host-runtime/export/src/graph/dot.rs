@@ -43,7 +43,7 @@ pub fn dot(picture: &Picture, mut out: impl Write) -> io::Result<()> {
         // A gap to the arrow: readers may have a wider font than the one that widths are computed for.
         let lines: Vec<String> = lines.iter().map(|line| format!("\u{a0}\u{a0}{line}")).collect();
         let (label, width) = (text(&lines, "\\l"), 0.8 + 3.2 * weight.clamp(0.0, 1.0));
-        // What takes the most time stands straight below what calls it.
+        // The callee with the most time is drawn straight below its caller.
         let straight = 1 + (weight.clamp(0.0, 1.0) * 20.0).round() as u32;
         write!(out, "  n{from} -> n{to} [class=call, label={label}, penwidth={width:.2}, color=\"{color}\"")?;
         writeln!(out, ", weight={straight}]")?;

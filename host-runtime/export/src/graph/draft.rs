@@ -1,9 +1,9 @@
-//! A picture that fits: chains of calls become one box, and as many boxes are drawn as there is room for.
+//! Fits a picture into the limit of boxes, and folds chains of calls into one box.
 
 use crate::graph::label;
 use crate::graph::picture::{Edge, Options, Picture, Vertex};
 
-/// A box whose own time is a larger part of the whole than this stays a box of its own.
+/// A box with a larger share of self time than this isn't folded into its caller.
 const THIN: f64 = 0.01;
 /// How many names of a chain are written into its box.
 const NAMES: usize = 4;
@@ -27,33 +27,37 @@ pub(super) struct Fact {
     pub(super) self_share: f64,
 }
 
-/// Draws the most important of `candidates` boxes, as many as fit; `draw` makes the draft of the first so many. `noun` is what a
-/// box stands for.
+/// Draws the most important of `candidates` boxes, as many as fit; `draw` drafts the first `n`. `noun`: what a box is, a
+/// function or a path.
 pub(super) fn fitting(
     candidates: usize,
     options: &Options,
     noun: &str,
     draw: impl Fn(usize) -> Draft,
 ) -> Picture {
-    let most = options.max_vertices.max(1);
+    let max = options.max_vertices.max(1);
     // Most pictures are done at once; chains and rests make it a guess.
-    let mut drawn = candidates.min(most.saturating_mul(8)).max(1);
+    let mut drawn = candidates.min(max.saturating_mul(8)).max(1);
     loop {
         let mut draft = draw(drawn);
         let left_out = draft.left_out;
         let thin = drop_thin(&mut draft, options.min_share / 10.0);
         let (vertices, edges, folded) = fold(draft);
-        if vertices.len() <= most || drawn == 1 {
+        if vertices.len() <= max || drawn == 1 {
             let mut title = options.title.clone();
-            title.extend(told((folded, left_out, thin), noun, options.min_share));
+            title.extend(left_out_text((folded, left_out, thin), noun, options.min_share));
             return Picture { title, vertices, edges };
         }
-        drawn = drawn.saturating_sub(((vertices.len() - most) / 2).max(1)).max(1);
+        drawn = drawn.saturating_sub(((vertices.len() - max) / 2).max(1)).max(1);
     }
 }
 
-/// What isn't a box of its own, as a line of the title.
-fn told((folded, left_out, thin): (usize, usize, usize), noun: &str, min_share: f64) -> Option<String> {
+/// The line of the title about what has no box of its own.
+fn left_out_text(
+    (folded, left_out, thin): (usize, usize, usize),
+    noun: &str,
+    min_share: f64,
+) -> Option<String> {
     let percent = |share: f64| (share * 1e8).round() / 1e6;
     let mut parts = Vec::new();
     if folded > 0 {
@@ -76,19 +80,19 @@ fn told((folded, left_out, thin): (usize, usize, usize), noun: &str, min_share: 
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// Takes away the arrows with less than this share that end where one with more does. Answers how many these are.
-fn drop_thin(draft: &mut Draft, least: f64) -> usize {
+/// Removes arrows with less than this share where a heavier one ends at the same box. Returns how many.
+fn drop_thin(draft: &mut Draft, min: f64) -> usize {
     let mut heaviest = vec![0.0f64; draft.vertices.len()];
     for edge in &draft.edges {
         heaviest[edge.to] = heaviest[edge.to].max(edge.weight);
     }
     let before = draft.edges.len();
-    draft.edges.retain(|edge| edge.weight >= least || edge.weight >= heaviest[edge.to]);
+    draft.edges.retain(|edge| edge.weight >= min || edge.weight >= heaviest[edge.to]);
     before - draft.edges.len()
 }
 
-/// Makes one box of each chain: boxes with no time of their own to speak of, each of whose calls makes a single call of the
-/// next, which nobody else calls. Answers the boxes, the arrows, and how many boxes are in others.
+/// Makes one box of each chain: boxes with hardly any self time, each call of which makes a single call of the next, which
+/// has no other caller. Returns the boxes, the arrows, and how many boxes are in others.
 fn fold(draft: Draft) -> (Vec<Vertex>, Vec<Edge>, usize) {
     let Draft { vertices, edges, facts, .. } = draft;
     let mut callers = vec![0u32; vertices.len()];
@@ -205,14 +209,14 @@ mod tests {
     fn as_many_boxes_as_fit() {
         let names: Vec<String> = (0..500).map(|n| n.to_string()).collect();
         let boxes: Vec<_> = names.iter().map(|name| (name.as_str(), 1, 0.5)).collect();
-        for most in [1, 7, 40, 600] {
-            let options = Options { max_vertices: most, ..Options::default() };
+        for max in [1, 7, 40, 600] {
+            let options = Options { max_vertices: max, ..Options::default() };
             let picture = fitting(500, &options, "function", |n| Draft {
                 left_out: 500 - n,
                 ..draft(&boxes[..n], &[])
             });
-            assert_eq!(picture.vertices.len(), most.min(500));
-            assert_eq!(picture.title.len(), usize::from(most < 500));
+            assert_eq!(picture.vertices.len(), max.min(500));
+            assert_eq!(picture.title.len(), usize::from(max < 500));
         }
     }
 }

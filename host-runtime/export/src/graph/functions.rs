@@ -19,8 +19,8 @@ pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
     // A trace without time (a coarse clock, a short run) is drawn by its calls alone.
     rows.retain(|row| large(row.total_nanos) || row.is_counted || whole_nanos <= 0.0);
     let all = graph.flat.rows.len();
-    draft::fitting(rows.len(), options, "function", |most| {
-        let rows = rows.get(..most).unwrap_or(&rows);
+    draft::fitting(rows.len(), options, "function", |max| {
+        let rows = rows.get(..max).unwrap_or(&rows);
         let draft = draft_of(&graph, symbols, rows, options.min_share, unit);
         Draft { left_out: all - rows.len(), ..draft }
     })

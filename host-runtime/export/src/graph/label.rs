@@ -2,14 +2,14 @@
 
 use kperf_profile::Unit;
 
-/// Of boxes that stand for what isn't shown.
+/// Color of boxes for functions that aren't drawn.
 pub(super) const REST: &str = "#e4e7ec";
 
-/// What is written in a box.
+/// The figures in a box.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Figures {
     pub(super) calls: u64,
-    /// Whether nobody knows its times.
+    /// Whether its times are unknown.
     pub(super) is_counted: bool,
     pub(super) total_nanos: f64,
     pub(super) self_nanos: f64,
@@ -104,10 +104,10 @@ const LINE: usize = 34;
 /// Most lines of a name.
 const LINES: usize = 3;
 
-/// Most characters of a name where it stands alone. Graphviz takes minutes for one of 10 MB.
+/// The most characters of a name in a tooltip. Graphviz takes minutes for one of 10 MB.
 const WHOLE: usize = 2_000;
 
-/// A name as it is told when one points to it.
+/// A name in a tooltip.
 pub(super) fn whole(name: &str) -> String {
     shortened(name, WHOLE).into_iter().collect()
 }
@@ -118,13 +118,13 @@ pub(super) fn line(name: &str) -> String {
 }
 
 /// Of a name that is too long the middle is left out: both ends say more.
-fn shortened(name: &str, most: usize) -> Vec<char> {
+fn shortened(name: &str, max: usize) -> Vec<char> {
     let length = name.chars().count();
-    if length <= most {
+    if length <= max {
         return name.chars().collect();
     }
-    let head = most / 3;
-    let tail = most - head - 2;
+    let head = max / 3;
+    let tail = max - head - 2;
     name.chars().take(head).chain("..".chars()).chain(name.chars().skip(length - tail)).collect()
 }
 

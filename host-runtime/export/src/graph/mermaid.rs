@@ -1,4 +1,4 @@
-//! Mermaid's language, which forges and editors draw where it stands in Markdown.
+//! Mermaid's language, which forges and editors draw inside of Markdown.
 
 use crate::graph::picture::{Edge, Picture, Vertex};
 use std::io::{self, Write};
@@ -6,7 +6,7 @@ use std::io::{self, Write};
 /// Writes a picture as a flowchart.
 pub fn mermaid(picture: &Picture, mut out: impl Write) -> io::Result<()> {
     for line in &picture.title {
-        // Of three in a row the second stands in both pairs.
+        // Of three in a row the second is in both pairs.
         writeln!(out, "%% {}", line.replace("%%", "% %").replace("%%", "% %"))?;
     }
     writeln!(out, "flowchart TD")?;
@@ -30,12 +30,12 @@ pub fn mermaid(picture: &Picture, mut out: impl Write) -> io::Result<()> {
     out.flush()
 }
 
-/// Text inside quotes: the language has entities like those of HTML, with `#` in front.
+/// Text inside quotes: the language has HTML's entities, with `#` for `&`.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            // `%%{` begins a directive wherever it stands, also inside quotes.
+            // `%%{` begins a directive anywhere, also inside quotes.
             '%' if escaped.ends_with('%') => escaped.push_str("#37;"),
             '"' => escaped.push_str("#quot;"),
             '#' => escaped.push_str("#35;"),

@@ -1,4 +1,4 @@
-//! Pictures of who calls whom, and the languages that they are written in.
+//! Pictures of call graphs, in Graphviz's and Mermaid's languages.
 //!
 //! ```text
 //! Profile -> Picture (functions, or paths of calls) -> dot -> Graphviz -> SVG
@@ -23,7 +23,7 @@ pub use picture::{Edge, Options, Picture, Vertex};
 
 use kperf_profile::Profile;
 
-/// Chooses what is drawn of a profile.
+/// Makes the picture of a profile.
 pub fn picture(profile: &Profile, options: &Options) -> Picture {
     if options.tree { contexts::picture(profile, options) } else { functions::picture(profile, options) }
 }

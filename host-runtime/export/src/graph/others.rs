@@ -1,4 +1,4 @@
-//! Functions that aren't drawn: each box that called some gets one more box, which stands for them.
+//! Functions that aren't drawn: each box that called some gets one box for all of them.
 
 use crate::graph::label::{self, Figures};
 use crate::graph::picture::{Edge, Vertex};
@@ -14,7 +14,7 @@ struct Rest {
     self_nanos: f64,
 }
 
-/// What isn't drawn, by the box that called it.
+/// Calls that aren't drawn, by the box of their caller.
 #[derive(Debug)]
 pub(super) struct Others {
     rests: FxHashMap<usize, Rest>,
@@ -26,7 +26,7 @@ impl Others {
         Others { rests: FxHashMap::default(), unit }
     }
 
-    /// Notes calls of one function that isn't drawn. `self_nanos` is what is below the box and in no other.
+    /// Adds the calls of a function that isn't drawn. `self_nanos` is the time below the box that is in no other box.
     pub(super) fn add(&mut self, caller: usize, calls: u64, total_nanos: f64, self_nanos: f64) {
         let rest = self.rests.entry(caller).or_default();
         rest.callees += 1;

@@ -8,7 +8,7 @@ use kperf_trace::ProbeCost;
 /// A picture of boxes and arrows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Picture {
-    /// What it is of, a line or more.
+    /// The title, a line or more.
     pub title: Vec<String>,
     /// The boxes. Ordered such that the most important come first.
     pub vertices: Vec<Vertex>,
@@ -27,7 +27,7 @@ pub struct Vertex {
     pub tooltip: String,
     /// Its color, `#rrggbb`; light enough for dark text.
     pub fill: String,
-    /// Whether it only stands for what isn't shown.
+    /// Whether it is the box of functions that aren't drawn.
     pub is_rest: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct Edge {
     pub from: usize,
     /// Index of the vertex where it ends.
     pub to: usize,
-    /// What stands beside it.
+    /// Its label.
     pub lines: Vec<String>,
     /// How important it is, 0 to 1: its width.
     pub weight: f64,
@@ -53,17 +53,17 @@ pub struct Edge {
     pub color: String,
 }
 
-/// What is drawn of a profile.
+/// How a profile is drawn.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Functions (or paths) with less of the whole time are not drawn one by one; 0 to 1. What a box calls of these is
     /// drawn as `n others` if all of them together have as much.
     pub min_share: f64,
-    /// No more than so many boxes, `n others` among them; what has the least time is left out. One at least.
+    /// The most boxes, `n others` included, at least 1; those with the least time are left out.
     pub max_vertices: usize,
     /// Whether each path of calls has a box of its own, rather than each function.
     pub tree: bool,
-    /// What is to stand above the picture.
+    /// The lines above the picture.
     pub title: Vec<String>,
     /// The probes' cost, if it is to be taken off.
     pub compensate: Option<ProbeCost>,

@@ -10,15 +10,15 @@
 //!          ticks since the end of the slice before it, or since the trace's beginning, with its sign in the lowest bit
 //!          length in ticks
 //!          Then, for each node of the flame graph, entries; and then, for the entries of all nodes in that order,
-//!          how many slices behind the entry before it on its node; ticks; calls that began
+//! how many slices after the entry before it on its node; ticks; calls that began
 //! ```
 
-use super::sheet::Sheet;
+use super::page_data::PageData;
 use kperf_abi::leb128;
 use kperf_profile::{CallTree, Level, Node, Sliced, Span};
 
 /// A level of the timeline. Functions are numbered as the sheet does.
-pub(super) fn level_bytes(level: &Level, start_ticks: u64, sheet: &Sheet<'_>) -> Vec<u8> {
+pub(super) fn level_bytes(level: &Level, start_ticks: u64, page_data: &PageData<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(level.spans() * 8);
     let mut number = |value: u64| leb128::write(&mut out, value);
     number(level.lanes.len() as u64);
@@ -35,7 +35,7 @@ pub(super) fn level_bytes(level: &Level, start_ticks: u64, sheet: &Sheet<'_>) ->
     }
     let all = || level.lanes.iter().flat_map(|lane| &lane.tracks).flatten();
     all().for_each(|span| number(span.end_ticks.saturating_sub(span.start_ticks)));
-    all().for_each(|span: &Span| number(sheet.index_of(span.func)));
+    all().for_each(|span: &Span| number(page_data.index_of(span.func)));
     all().for_each(|span| number(span.calls.into()));
     out
 }
@@ -68,7 +68,7 @@ pub(super) fn slices_bytes(sliced: &Sliced, start_ticks: u64, tree: &CallTree) -
 }
 
 /// The call tree, which has at most [`MAX_PATHS`](kperf_profile::MAX_PATHS) paths and as many nodes of [`OTHER`](kperf_profile::OTHER).
-pub(super) fn tree_bytes(tree: &CallTree, sheet: &Sheet<'_>) -> Vec<u8> {
+pub(super) fn tree_bytes(tree: &CallTree, page_data: &PageData<'_>) -> Vec<u8> {
     let nodes = tree.nodes();
     let mut out = Vec::with_capacity(nodes.len() * 10);
     let mut number = |value: u64| leb128::write(&mut out, value);
@@ -77,7 +77,7 @@ pub(super) fn tree_bytes(tree: &CallTree, sheet: &Sheet<'_>) -> Vec<u8> {
         number(n as u64 - u64::from(node.parent.0));
     }
     let columns: [&dyn Fn(&Node) -> u64; 4] =
-        [&|node| sheet.index_of(node.func), &|node| node.calls, &|node| node.total_ticks, &|node| {
+        [&|node| page_data.index_of(node.func), &|node| node.calls, &|node| node.total_ticks, &|node| {
             node.self_ticks
         }];
     for column in columns {

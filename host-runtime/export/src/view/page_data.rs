@@ -1,4 +1,4 @@
-//! The page's JSON: what the trace is, its functions, who calls whom.
+//! The page's JSON: the trace, its functions, edges and lanes.
 
 use kperf_abi::FuncId;
 use kperf_profile::{
@@ -13,7 +13,7 @@ use serde::Serialize;
 /// lanes are columns.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Sheet<'a> {
+pub(super) struct PageData<'a> {
     title: &'a str,
     version: &'static str,
     command: String,
@@ -27,10 +27,10 @@ pub(super) struct Sheet<'a> {
     self_nanos: f64,
     calls: u64,
     warnings: Vec<String>,
-    /// What the pictures leave out, and what their figures rest on.
+    /// What the pictures leave out, and how exact their figures are.
     notes: Vec<Note>,
     modules: Vec<String>,
-    /// Places in the source, as people read them; the first is none.
+    /// Places in the source as text; the first is empty.
     places: Vec<String>,
     functions: Functions,
     edges: Edges,
@@ -40,7 +40,7 @@ pub(super) struct Sheet<'a> {
     /// If allocations were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     memory: Option<Memory>,
-    /// The number of the function that stands for paths beyond the limit, if there are any.
+    /// The number of `[other]`, the function of paths over the limit, if there are any.
     other: Option<u64>,
     #[serde(skip)]
     indices: FxHashMap<FuncId, u64>,
@@ -71,7 +71,7 @@ struct Functions {
     imported: Vec<bool>,
     /// Where it is declared: index into the places.
     place: Vec<u32>,
-    /// Whether nobody knows its times.
+    /// Whether its times are unknown.
     counted: Vec<bool>,
     calls: Vec<u64>,
     total_nanos: Vec<f64>,
@@ -83,7 +83,7 @@ struct Functions {
     cut_short: Vec<u64>,
 }
 
-/// Who calls whom. The host is the number behind that of the last function.
+/// Callers and callees by number. The host's number follows the last function's.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Edges {
@@ -109,7 +109,7 @@ struct Memory {
     ticks: Vec<u64>,
     live_bytes: Vec<u64>,
     /// The most since the moment before.
-    most_bytes: Vec<u64>,
+    max_bytes: Vec<u64>,
     /// Bytes of collected objects that were made by then.
     object_bytes: Vec<u64>,
     /// The most at any time, exactly.
@@ -124,14 +124,14 @@ struct LevelInfo {
     spans: usize,
 }
 
-impl<'a> Sheet<'a> {
+impl<'a> PageData<'a> {
     pub(super) fn new(
         profile: &'a Profile,
         title: &'a str,
         levels: &[Level],
         left_out: LeftOut,
         heap: &Heap,
-    ) -> Sheet<'a> {
+    ) -> PageData<'a> {
         let Profile { header, symbols, tree, health, .. } = profile;
         let graph = CallGraph::new(tree, symbols, header, None);
         let flat = &graph.flat;
@@ -149,7 +149,7 @@ impl<'a> Sheet<'a> {
         let lanes = levels.first().map_or(&[][..], |level| &level.lanes);
         let lanes = lanes.iter().filter_map(|spans| profile.lanes.iter().find(|lane| lane.id == spans.lane));
         let command: Vec<_> = header.command.iter().map(|word| printable(word)).collect();
-        Sheet {
+        PageData {
             title,
             version: env!("CARGO_PKG_VERSION"),
             command: command.join(" "),
@@ -208,21 +208,21 @@ fn memory(profile: &Profile, heap: &Heap) -> Option<Memory> {
     (!moments.is_empty()).then(|| Memory {
         ticks: moments.iter().map(|moment| since(moment.ticks)).collect(),
         live_bytes: moments.iter().map(|moment| moment.live_bytes).collect(),
-        most_bytes: moments.iter().map(|moment| moment.most_bytes).collect(),
+        max_bytes: moments.iter().map(|moment| moment.max_bytes).collect(),
         object_bytes: moments.iter().map(|moment| moment.object_bytes).collect(),
         peak_bytes: heap.peak().0,
         sampled: tables.into_iter().any(|allocations| allocations.sample > 0),
     })
 }
 
-/// What is special about a profile that was sampled.
+/// Notes about a sampled profile.
 fn sampled_notes(sampling: &Sampling) -> [Note; 2] {
     let timeline = match sampling.span_min_nanos {
         0 => "this is a profile without single calls".to_owned(),
-        least => {
+        min => {
             format!(
                 "this is a profile: its single calls are those of {} or more",
-                Unit::Time.text(least).replace(" us", " µs")
+                Unit::Time.text(min).replace(" us", " µs")
             )
         }
     };

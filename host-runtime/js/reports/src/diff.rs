@@ -1,4 +1,4 @@
-//! What changed between two traces, or two sets of them.
+//! Compares two traces, or two sets of them.
 
 use crate::answer::{Answer, Failure};
 use crate::traces::{Source, Traces, warnings};
@@ -34,7 +34,7 @@ pub enum MetricField {
     /// Self time.
     #[default]
     #[serde(rename = "self")]
-    Own,
+    SelfTime,
     /// Total time.
     Total,
     /// Calls.
@@ -48,7 +48,7 @@ impl DiffFields {
         out: &mut impl Write,
     ) -> Result<Answer, Failure> {
         let metric = match self.metric {
-            MetricField::Own => Metric::Own,
+            MetricField::SelfTime => Metric::SelfTime,
             MetricField::Total => Metric::Total,
             MetricField::Calls => Metric::Calls,
         };
@@ -63,7 +63,7 @@ impl DiffFields {
         }
         if samples.iter().any(|sample| sample.unit != before.first().map_or(Unit::Time, |first| first.unit)) {
             return Err(Failure(
-                "some of the traces tell times, others instructions (`--clock instructions`): they can't be compared".to_owned(),
+                "some of the traces have times, others instructions (`--clock instructions`): they can't be compared".to_owned(),
             ));
         }
         let diff = ProfileDiff::new(before, after, metric);
@@ -84,11 +84,17 @@ impl DiffFields {
             )?;
             write_table(&diff, shown, metric, out)?;
         }
-        let told = profiles.iter().enumerate();
-        let told =
-            told.flat_map(|(trace, profile)| warnings(profile).into_iter().map(move |told| (trace, told)));
-        let warnings = told.map(|(trace, warning)| format!("{}: {warning}", traces.name(trace))).collect();
-        Ok(Answer { warnings, calls: diff.rows.len() as u64, shown: shown.len() as u64, resolution: 0 })
+        let mut all_warnings = Vec::new();
+        for (trace, profile) in profiles.iter().enumerate() {
+            let name = traces.name(trace);
+            all_warnings.extend(warnings(profile).into_iter().map(|warning| format!("{name}: {warning}")));
+        }
+        Ok(Answer {
+            warnings: all_warnings,
+            calls: diff.rows.len() as u64,
+            shown: shown.len() as u64,
+            resolution: 0,
+        })
     }
 
     fn sample(&self, profile: &Profile) -> Sample {

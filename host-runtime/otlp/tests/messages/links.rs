@@ -173,7 +173,7 @@ fn too_many_parents_leave_the_figures_as_they_are() {
     }
     let bytes = writer.finish(&Summary::default()).unwrap();
     let profile = read(&bytes, None);
-    let without = profile.health.beyond.links;
+    let without = profile.health.over_limit.links;
     assert!(without > 0 && without < CALLS, "{without}");
     assert!(profile.health.warnings().iter().any(|warning| warning.contains("too many spans")));
     assert!(profile.tree.nodes().len() <= MAX_PATHS);

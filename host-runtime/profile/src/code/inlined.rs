@@ -1,4 +1,4 @@
-//! Where functions are called from, and what is inlined there.
+//! Call sites of functions, and the functions inlined there.
 
 use crate::reading::profile::Profile;
 use crate::sampled::sampling::TreePlaces;
@@ -31,7 +31,7 @@ impl Frame {
     pub const ANYWHERE: Frame = Frame { inlined: None, line: 0 };
 }
 
-/// Where functions are called from, and what is inlined there. What is known of functions' code is read once.
+/// The call sites of a trace's functions, and the functions inlined there. Each function's code is unpacked once.
 pub struct CallPlaces<'a> {
     pub(super) symbols: &'a Symbols,
     pub(super) known: FxHashMap<FuncId, FunctionCode>,
@@ -144,7 +144,7 @@ impl<'a> CallPlaces<'a> {
     /// itself.
     pub fn frames(&mut self, func: FuncId, offset: u32) -> Vec<Frame> {
         let symbols = self.symbols;
-        let own = symbols.get(func).and_then(|symbol| symbol.source);
+        let declared_at = symbols.get(func).and_then(|symbol| symbol.source);
         let code = self.of(func);
         let mut place = code.source(offset);
         let mut frames = Vec::new();
@@ -157,7 +157,7 @@ impl<'a> CallPlaces<'a> {
             frames.push(Frame { inlined: Some(call.function), line: line(place, function.source) });
             place = call.source;
         }
-        frames.push(Frame { inlined: None, line: line(place, own) });
+        frames.push(Frame { inlined: None, line: line(place, declared_at) });
         frames
     }
 
@@ -214,7 +214,7 @@ fn in_common(a: &[Frame], b: &[Frame]) -> Vec<Frame> {
     common
 }
 
-/// How many places are told of a call.
+/// How many places of a call are named.
 const MAX_TOLD: usize = 8;
 /// How long a way gets, in bytes, and one more name.
 const MAX_WAY: usize = 1 << 10;

@@ -1,4 +1,4 @@
-//! Where in the source the time went, and which lines make calls.
+//! Self time and calls by source line.
 //!
 //! There are two sources. Samples of native stacks know where in its code a function was: its own time goes to lines. Of a call
 //! only the caller is known; the symbol table says where in the caller that function may be called. If there are several such
@@ -25,17 +25,17 @@ pub struct Lines {
     pub known_nanos: f64,
 }
 
-/// A line of a function, or those that can't be told apart. Times are nanoseconds.
+/// A line of a function, or several that share their call sites. Times are nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineRow {
     /// The function whose code the line is in. The line may be one of another function that was inlined there.
     pub func: FuncId,
     /// The places that are known, in the order of their files and lines.
-    pub places: Vec<Place>,
+    pub places: Vec<SourcePlace>,
     /// Whether it may be a place that isn't known.
     pub or_unknown: bool,
-    /// Through which inlined functions the function has these places: `outer > inner`. Empty if they are its own, or nobody knows.
-    /// A line that is inlined in several ways has several; no more than eight are told.
+    /// Through which inlined functions the function has these places: `outer > inner`. Empty if they are its own, or if it
+    /// is unknown. A line that is inlined in several ways has several, at most eight.
     pub inlined: Vec<String>,
     /// How long the function itself was running there; `None` if that isn't known.
     pub self_nanos: Option<f64>,
@@ -49,7 +49,7 @@ pub struct LineRow {
 
 /// A line of a source file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct SourcePlace {
     /// The file's path.
     pub file: String,
     /// The line, from 1.
@@ -61,7 +61,7 @@ type Key = (FuncId, Sites);
 
 #[derive(Default)]
 struct Sums {
-    own: Option<f64>,
+    self_time: Option<f64>,
     samples: u64,
     calls: u64,
     total: f64,
@@ -71,7 +71,7 @@ struct Sums {
     inlined: BTreeSet<String>,
 }
 
-/// So many ways are told of a line.
+/// How many ways of a line are named.
 const MAX_WAYS: usize = 8;
 
 impl Lines {
@@ -81,30 +81,30 @@ impl Lines {
         let nodes = NodeTimes::new(tree, symbols, header, compensate);
         let mut codes = CallPlaces::new(symbols);
         let mut sums: BTreeMap<Key, Sums> = BTreeMap::new();
-        let mut own: FxHashMap<FuncId, f64> = FxHashMap::default();
+        let mut self_time: FxHashMap<FuncId, f64> = FxHashMap::default();
         for (id, node) in tree.iter().filter(|(_, node)| !is_outside(node.func)) {
-            *own.entry(node.func).or_default() += nodes.of(id).0;
+            *self_time.entry(node.func).or_default() += nodes.of(id).0;
         }
-        let self_nanos = own.values().map(|own| own.max(0.0)).sum();
+        let self_nanos = self_time.values().map(|self_time| self_time.max(0.0)).sum();
         let mut known_nanos = 0.0;
         let nanos_per_tick = 1e9 / header.clock.ticks_per_second;
         for (&(func, offset), place) in &profile.places {
             let nanos = place.ticks as f64 * nanos_per_tick;
             let source = codes.of(func).source(offset).filter(|source| source.line > 0);
             known_nanos += if source.is_some() { nanos } else { 0.0 };
-            *own.entry(func).or_default() -= nanos;
+            *self_time.entry(func).or_default() -= nanos;
             if wanted(func) {
                 let sites = Sites { known: Vec::from_iter(source), or_unknown: source.is_none() };
                 let sum = sums.entry((func, sites)).or_default();
-                *sum.own.get_or_insert(0.0) += nanos;
+                *sum.self_time.get_or_insert(0.0) += nanos;
                 sum.samples += place.samples;
                 sum.note(codes.way(func, offset));
             }
         }
-        // What no place is known of. Where samples tell places, the rest is what rounding left.
-        for (func, rest) in own.into_iter().filter(|(func, rest)| wanted(*func) && *rest > 0.5) {
+        // Time without a known place. Where samples have places, the rest is rounding.
+        for (func, rest) in self_time.into_iter().filter(|(func, rest)| wanted(*func) && *rest > 0.5) {
             let unknown = Sites { or_unknown: true, ..Sites::default() };
-            *sums.entry((func, unknown)).or_default().own.get_or_insert(0.0) += rest;
+            *sums.entry((func, unknown)).or_default().self_time.get_or_insert(0.0) += rest;
         }
         let rows_of: Vec<Option<Key>> = tree
             .nodes()
@@ -144,8 +144,8 @@ impl Lines {
         });
         let mut rows: Vec<LineRow> = sums.into_iter().map(|(key, sums)| row(symbols, key, sums)).collect();
         rows.sort_by(|a, b| {
-            let own = |row: &LineRow| row.self_nanos.unwrap_or(0.0);
-            own(b).total_cmp(&own(a)).then(b.total_nanos.total_cmp(&a.total_nanos))
+            let self_time = |row: &LineRow| row.self_nanos.unwrap_or(0.0);
+            self_time(b).total_cmp(&self_time(a)).then(b.total_nanos.total_cmp(&a.total_nanos))
         });
         Lines { rows, self_nanos, known_nanos }
     }
@@ -160,7 +160,7 @@ impl Sums {
 }
 
 fn row(symbols: &Symbols, (func, sites): Key, sums: Sums) -> LineRow {
-    let place = |source: &Source| Place {
+    let place = |source: &Source| SourcePlace {
         file: symbols.file(func, source.file).unwrap_or_default().to_owned(),
         line: source.line,
     };
@@ -169,7 +169,7 @@ fn row(symbols: &Symbols, (func, sites): Key, sums: Sums) -> LineRow {
         places: sites.known.iter().map(place).collect(),
         or_unknown: sites.or_unknown,
         inlined: sums.inlined.into_iter().collect(),
-        self_nanos: sums.own.map(|own| own.max(0.0)),
+        self_nanos: sums.self_time.map(|self_time| self_time.max(0.0)),
         samples: sums.samples,
         calls: sums.calls,
         total_nanos: sums.total.max(0.0),

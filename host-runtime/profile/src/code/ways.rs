@@ -1,4 +1,4 @@
-//! Through which inlined functions calls are made, while a trace is read: for formats that show these as calls of their own.
+//! The inlined functions that calls are made through, for formats that show these as calls.
 
 use crate::code::inlined::CallPlaces;
 use crate::limits::MAX_CACHED;
@@ -7,7 +7,7 @@ use kperf_abi::{FuncId, FunctionCode};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// What is shown as a call.
+/// A function or an inlined function, shown as a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shown {
     /// A call of a function.
@@ -44,7 +44,7 @@ pub struct Ways<'k> {
     keep: &'k dyn Fn(&str) -> bool,
     /// How many tables there were when it was found out whether a filter leaves out functions.
     tables: usize,
-    /// Whether it does. Nobody knows then who made a call.
+    /// Whether it does. Then the caller of a call may be hidden.
     hides: bool,
     codes: FxHashMap<FuncId, FunctionCode>,
     known: FxHashMap<(FuncId, FuncId), Rc<[Shown]>>,

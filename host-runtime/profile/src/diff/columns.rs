@@ -36,7 +36,7 @@ impl ProfileDiff {
         let tested = self.whole.calls.test.is_some();
         let if_tested = |title| if tested { title } else { "" };
         let change = match metric {
-            Metric::Own => "self B-A",
+            Metric::SelfTime => "self B-A",
             Metric::Total => "total B-A",
             Metric::Calls => "calls B-A",
         };

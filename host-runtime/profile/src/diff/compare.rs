@@ -34,15 +34,15 @@ pub struct Sample {
     pub arcs: BTreeMap<(String, String), Figures>,
     /// The sums over all of them. The total here is the sum of all self times.
     pub whole: Figures,
-    /// What the times are in.
+    /// The unit of the times.
     pub unit: Unit,
 }
 
-/// How many bytes the names of all arcs may have. Beyond that the arcs with the least time are left out; no picture shows them.
+/// How many bytes the names of all arcs may have. Over it, arcs with little time are left out; no picture shows them.
 const MAX_ARC_BYTES: usize = 32 << 20;
 
 impl Sample {
-    /// Stands between the names of a path.
+    /// Separates the names of a path.
     pub const SEPARATOR: &'static str = " > ";
 
     /// The figures of each function. Functions that get the same name from `name_of` count as one.
@@ -122,7 +122,7 @@ impl Sample {
 pub enum Metric {
     /// [`Figures::self_nanos`].
     #[default]
-    Own,
+    SelfTime,
     /// [`Figures::total_nanos`].
     Total,
     /// [`Figures::calls`].
@@ -132,7 +132,7 @@ pub enum Metric {
 impl Metric {
     fn of(self, figures: &Figures) -> f64 {
         match self {
-            Metric::Own => figures.self_nanos,
+            Metric::SelfTime => figures.self_nanos,
             Metric::Total => figures.total_nanos,
             Metric::Calls => figures.calls,
         }
@@ -146,7 +146,7 @@ pub struct Change {
     pub before: f64,
     /// In the runs after.
     pub after: f64,
-    /// What Welch's test says of the difference; `None` unless there are two runs or more on both sides.
+    /// The result of Welch's test; `None` unless there are two runs or more on both sides.
     pub test: Option<Test>,
 }
 
@@ -195,7 +195,7 @@ impl DiffRow {
     /// The change of one figure.
     pub fn change(&self, metric: Metric) -> &Change {
         match metric {
-            Metric::Own => &self.self_nanos,
+            Metric::SelfTime => &self.self_nanos,
             Metric::Total => &self.total_nanos,
             Metric::Calls => &self.calls,
         }
@@ -209,7 +209,7 @@ pub struct ProfileDiff {
     pub rows: Vec<DiffRow>,
     /// All together.
     pub whole: DiffRow,
-    /// What the times are in: those of all runs, if that is the same.
+    /// The unit of the times, which must be the same in all runs.
     pub unit: Unit,
 }
 
@@ -251,14 +251,14 @@ fn diff_row(name: String, before: &[Option<Figures>], after: &[Option<Figures>])
         is_counted,
         calls: change(Metric::Calls),
         total_nanos: change(Metric::Total),
-        self_nanos: change(Metric::Own),
+        self_nanos: change(Metric::SelfTime),
     }
 }
 
 fn adjust(rows: &mut [DiffRow], metric: Metric) {
     let p: Vec<f64> = rows.iter().filter_map(|row| Some(row.change(metric).test?.p)).collect();
     let changes = rows.iter_mut().map(|row| match metric {
-        Metric::Own => &mut row.self_nanos,
+        Metric::SelfTime => &mut row.self_nanos,
         Metric::Total => &mut row.total_nanos,
         Metric::Calls => &mut row.calls,
     });

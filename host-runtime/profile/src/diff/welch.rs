@@ -1,5 +1,4 @@
-//! Whether two sets of figures differ by more than chance: Welch's t-test (Welch, 1947), which doesn't ask that both vary
-//! as much.
+//! Welch's t-test (Welch, 1947): whether two sets of figures differ by more than chance, also if their variances differ.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -51,11 +50,11 @@ pub(crate) fn adjusted(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[b].total_cmp(&p[a]));
     let mut adjusted = vec![1.0; p.len()];
-    let mut least = 1.0f64;
+    let mut min = 1.0f64;
     // From the largest down: none may be above a larger one's.
     for (n, &at) in order.iter().enumerate() {
-        least = least.min(p[at] * p.len() as f64 / (p.len() - n) as f64);
-        adjusted[at] = least;
+        min = min.min(p[at] * p.len() as f64 / (p.len() - n) as f64);
+        adjusted[at] = min;
     }
     adjusted
 }

@@ -34,7 +34,7 @@ pub struct Counts {
     /// Frames whose enter was lost.
     pub without_enter: u64,
     /// Calls without a frame of their own, as too many were open; they are in a frame of [`OTHER`](crate::OTHER).
-    pub beyond: u64,
+    pub over_limit: u64,
 }
 
 impl Counts {

@@ -38,7 +38,7 @@ impl Default for CallFilter<'_> {
 
 impl CallFilter<'_> {
     /// Whether calls of this lane are wanted.
-    pub fn wants_lane(&self, lane: LaneId) -> bool {
+    pub(crate) fn wants_lane(&self, lane: LaneId) -> bool {
         self.lanes.is_empty() || self.lanes.iter().any(|choice| choice.has(lane))
     }
 }

@@ -37,14 +37,14 @@ pub(crate) struct Filtered<'a, V: Visitor> {
 /// The frames of a lane that were passed on.
 struct Lane<F> {
     /// The frames that were passed on, the outermost first.
-    told: Vec<F>,
+    passed: Vec<F>,
     /// How many frames may yet be passed on.
     pending: usize,
 }
 
 impl<F> Default for Lane<F> {
     fn default() -> Self {
-        Lane { told: Vec::new(), pending: 0 }
+        Lane { passed: Vec::new(), pending: 0 }
     }
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Frame {
     start_ticks: u64,
     /// How many wanted functions are open outside it.
     level: u32,
-    state: State,
+    state: Progress,
     /// How many filtered calls ended inside it, but not inside inner frames that may be passed on.
     hidden: u64,
     /// How many more calls it represents: see [`Visitor::stands_for`].
@@ -65,19 +65,19 @@ pub(crate) struct Frame {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum Progress {
     /// Its function, its level or its begin rule it out.
     Unwanted,
     /// It has to last longer.
     Pending,
     /// It was passed on.
-    Told,
+    Passed,
 }
 
 impl Frame {
     /// The level of what is inside it.
     fn inner_level(&self) -> u32 {
-        self.level + u32::from(self.state != State::Unwanted)
+        self.level + u32::from(self.state != Progress::Unwanted)
     }
 }
 
@@ -111,7 +111,7 @@ impl<'a, V: TraceVisitor> Filtered<'a, V> {
     }
 
     /// A time as the inner visitor gets it.
-    fn told_ticks(&self, ticks: u64) -> u64 {
+    fn shown_ticks(&self, ticks: u64) -> u64 {
         match self.at_range {
             AtRange::Whole => ticks,
             // Not `clamp`, which panics where the ends are the wrong way round.
@@ -136,38 +136,39 @@ impl<'a, V: TraceVisitor> Filtered<'a, V> {
         paused: u64,
         end: u64,
     ) -> Result<(), V::Error> {
-        let innermost = frames.iter_mut().rev().find(|frame| frame.state != State::Unwanted);
+        let innermost = frames.iter_mut().rev().find(|frame| frame.state != Progress::Unwanted);
         match innermost {
-            Some(frame) if frame.state == State::Pending => {
+            Some(frame) if frame.state == Progress::Pending => {
                 frame.paused = (frame.paused.0.saturating_add(paused), end);
                 Ok(())
             }
-            Some(_) => self.inner.pause(lane, &mut self.lanes.entry(lane).or_default().told, paused, end),
+            Some(_) => self.inner.pause(lane, &mut self.lanes.entry(lane).or_default().passed, paused, end),
             None => Ok(()),
         }
     }
 
     /// Passes on the frames that have lasted long enough by now, from outside to inside.
-    fn tell(&mut self, lane: LaneId, frames: &mut [Frame], ticks: u64) -> Result<(), V::Error> {
+    fn pass_on(&mut self, lane: LaneId, frames: &mut [Frame], ticks: u64) -> Result<(), V::Error> {
         if self.lanes.get(&lane).is_none_or(|lane| lane.pending == 0) {
             return Ok(());
         }
         // Frames outside one that was passed on were passed on; inside one that is too short all are too short.
-        let told = frames.iter().rposition(|frame| frame.state == State::Told).map_or(0, |last| last + 1);
-        for frame in frames.iter_mut().skip(told).filter(|frame| frame.state == State::Pending) {
+        let passed =
+            frames.iter().rposition(|frame| frame.state == Progress::Passed).map_or(0, |last| last + 1);
+        for frame in frames.iter_mut().skip(passed).filter(|frame| frame.state == Progress::Pending) {
             if !self.has_lasted(frame, ticks) {
                 break;
             }
-            frame.state = State::Told;
+            frame.state = Progress::Passed;
             self.shown += 1;
-            let start = self.told_ticks(frame.start_ticks);
+            let start = self.shown_ticks(frame.start_ticks);
             let state = self.lanes.entry(lane).or_default();
             state.pending = state.pending.saturating_sub(1);
-            let inner = self.inner.enter(lane, &mut state.told, frame.func, start)?;
-            state.told.push(inner);
+            let inner = self.inner.enter(lane, &mut state.passed, frame.func, start)?;
+            state.passed.push(inner);
             let (paused, end) = frame.paused;
             if paused > 0 {
-                self.inner.pause(lane, &mut state.told, paused, end)?;
+                self.inner.pause(lane, &mut state.passed, paused, end)?;
             }
         }
         Ok(())
@@ -213,7 +214,7 @@ impl<V: TraceVisitor> Visitor for Filtered<'_, V> {
             && ticks <= self.range_ticks.1
             && self.wants_function(func)
             && self.filter.wants_lane(lane);
-        let state = if wanted { State::Pending } else { State::Unwanted };
+        let state = if wanted { Progress::Pending } else { Progress::Unwanted };
         let mut frame =
             Frame { func, start_ticks: ticks, level, state, hidden: 0, others: 0, paused: (0, 0) };
         if wanted {
@@ -221,8 +222,8 @@ impl<V: TraceVisitor> Visitor for Filtered<'_, V> {
         }
         if wanted && self.min_ticks == 0 {
             // Without a least length it is the same now or later, and now is in the order of the trace.
-            self.tell(lane, parents, ticks)?;
-            self.tell(lane, std::slice::from_mut(&mut frame), ticks)?;
+            self.pass_on(lane, parents, ticks)?;
+            self.pass_on(lane, std::slice::from_mut(&mut frame), ticks)?;
         }
         Ok(frame)
     }
@@ -235,14 +236,14 @@ impl<V: TraceVisitor> Visitor for Filtered<'_, V> {
         ending: Ending,
         ticks: u64,
     ) -> Result<(), V::Error> {
-        if frame.state == State::Pending && self.has_lasted(&frame, ticks) {
+        if frame.state == Progress::Pending && self.has_lasted(&frame, ticks) {
             // What is around it lasted at least as long.
-            self.tell(lane, parents, ticks)?;
-            self.tell(lane, std::slice::from_mut(&mut frame), ticks)?;
+            self.pass_on(lane, parents, ticks)?;
+            self.pass_on(lane, std::slice::from_mut(&mut frame), ticks)?;
         }
         let state = self.lanes.entry(lane).or_default();
-        if frame.state != State::Told {
-            state.pending -= usize::from(frame.state == State::Pending);
+        if frame.state != Progress::Passed {
+            state.pending -= usize::from(frame.state == Progress::Pending);
             // A clipped call contains only what lies in its shown part.
             let is_inside = self.at_range == AtRange::Whole
                 || (frame.start_ticks <= self.range_ticks.1 && ticks >= self.range_ticks.0);
@@ -253,15 +254,15 @@ impl<V: TraceVisitor> Visitor for Filtered<'_, V> {
             let (paused, end) = frame.paused;
             return if paused > 0 { self.pause_within(lane, parents, paused, end) } else { Ok(()) };
         }
-        let end = self.told_ticks(ticks);
+        let end = self.shown_ticks(ticks);
         let state = self.lanes.entry(lane).or_default();
-        let Some(mut inner) = state.told.pop() else { return Ok(()) };
+        let Some(mut inner) = state.passed.pop() else { return Ok(()) };
         self.inner.hidden(&mut inner, frame.hidden);
         if frame.others != 0 {
             self.shown += frame.others;
             self.inner.stands_for(&mut inner, frame.others + 1);
         }
-        self.inner.leave(lane, &mut state.told, inner, ending, end)
+        self.inner.leave(lane, &mut state.passed, inner, ending, end)
     }
 
     fn stands_for(&mut self, frame: &mut Frame, calls: u64) {
@@ -272,8 +273,8 @@ impl<V: TraceVisitor> Visitor for Filtered<'_, V> {
         if !self.filter.wants_lane(lane) || !self.is_in_range(ticks) {
             return Ok(());
         }
-        self.tell(lane, open, ticks)?;
-        self.inner.mark(lane, &mut self.lanes.entry(lane).or_default().told, value, ticks)
+        self.pass_on(lane, open, ticks)?;
+        self.inner.mark(lane, &mut self.lanes.entry(lane).or_default().passed, value, ticks)
     }
 
     fn function(&self, frame: &Frame) -> FuncId {
@@ -291,20 +292,20 @@ impl<V: TraceVisitor> Visitor for Filtered<'_, V> {
         if !self.filter.wants_lane(lane) {
             return Ok(());
         }
-        self.tell(lane, open, ticks)?;
-        self.inner.allocation(lane, &mut self.lanes.entry(lane).or_default().told, by, allocation, ticks)
+        self.pass_on(lane, open, ticks)?;
+        self.inner.allocation(lane, &mut self.lanes.entry(lane).or_default().passed, by, allocation, ticks)
     }
 
     fn pause(&mut self, lane: LaneId, open: &mut [Frame], paused: u64, ticks: u64) -> Result<(), V::Error> {
         if !self.filter.wants_lane(lane) {
             return Ok(());
         }
-        let end = self.told_ticks(ticks);
-        let paused = end.saturating_sub(self.told_ticks(ticks.saturating_sub(paused)));
+        let end = self.shown_ticks(ticks);
+        let paused = end.saturating_sub(self.shown_ticks(ticks.saturating_sub(paused)));
         if paused == 0 {
             return Ok(());
         }
-        self.tell(lane, open, ticks)?;
+        self.pass_on(lane, open, ticks)?;
         self.pause_within(lane, open, paused, end)
     }
 
@@ -318,8 +319,8 @@ impl<V: TraceVisitor> Visitor for Filtered<'_, V> {
         if !self.filter.wants_lane(lane) || !self.is_in_range(ticks) {
             return Ok(());
         }
-        self.tell(lane, open, ticks)?;
-        self.inner.lost(lane, &mut self.lanes.entry(lane).or_default().told, events, ticks)
+        self.pass_on(lane, open, ticks)?;
+        self.inner.lost(lane, &mut self.lanes.entry(lane).or_default().passed, events, ticks)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which calls are open at each moment of a trace, and what follows them.
+//! The open calls at each moment of a trace, and their visitors.
 
 pub(crate) mod counts;
 pub(crate) mod filter;

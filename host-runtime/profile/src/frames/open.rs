@@ -1,4 +1,4 @@
-//! Which calls are open, at every moment of a trace.
+//! The open calls of each lane, at each moment of a trace.
 //!
 //! [`Frames`] takes the batches of a trace, keeps a stack of open frames per lane, and shows a [`Visitor`] every frame that
 //! opens or closes. The call tree, the replay and the exports are visitors, so that all of them agree on what an unwind, a
@@ -27,9 +27,9 @@ struct Lane<F> {
     /// The outermost first.
     frames: Vec<F>,
     /// How many open frames the last of `frames` represents; 0 for an ordinary frame.
-    beyond: usize,
+    over_limit: usize,
     /// How many calls that frame represents, ended ones included.
-    beyond_calls: u64,
+    over_limit_calls: u64,
     calls: u64,
     start_ticks: u64,
     now: u64,
@@ -61,12 +61,12 @@ pub struct LaneStatus {
 impl<F> Lane<F> {
     /// How many frames are kept, without the one that represents others.
     fn kept(&self) -> usize {
-        self.frames.len() - usize::from(self.beyond != 0)
+        self.frames.len() - usize::from(self.over_limit != 0)
     }
 
     /// How many frames are open.
     fn depth(&self) -> usize {
-        self.kept() + self.beyond
+        self.kept() + self.over_limit
     }
 }
 
@@ -78,7 +78,7 @@ pub struct Frames<V: Visitor> {
     by_id: FxHashMap<LaneId, usize>,
     /// How many frames all lanes keep, and may keep.
     kept: usize,
-    most: usize,
+    max: usize,
     /// When the trace begins, if that is known.
     beginning: Option<u64>,
     visitor: V,
@@ -93,13 +93,13 @@ impl<V: Visitor> Frames<V> {
     }
 
     /// No lane yet; at most `most` open frames are kept at once.
-    pub fn with_limit(visitor: V, most: usize) -> Frames<V> {
+    pub fn with_limit(visitor: V, max: usize) -> Frames<V> {
         let counts = Counts::default();
         Frames {
             lanes: Vec::new(),
             by_id: FxHashMap::default(),
             kept: 0,
-            most,
+            max,
             beginning: None,
             visitor,
             counts,
@@ -122,8 +122,8 @@ impl<V: Visitor> Frames<V> {
                 self.lanes.push(Lane {
                     id,
                     frames,
-                    beyond: 0,
-                    beyond_calls: 0,
+                    over_limit: 0,
+                    over_limit_calls: 0,
                     calls: 0,
                     start_ticks,
                     now: start_ticks,
@@ -166,9 +166,9 @@ impl<V: Visitor> Frames<V> {
     ) -> Result<(), V::Error> {
         let Some(lane) = self.lanes.get_mut(index) else { return Ok(()) };
         let elsewhere = self.kept - lane.kept();
-        let most = self.most.saturating_sub(elsewhere);
+        let max = self.max.saturating_sub(elsewhere);
         let (visitor, counts, problems) = (&mut self.visitor, &mut self.counts, &mut self.problems);
-        let result = work(&mut Step { lane, most, visitor, counts, problems });
+        let result = work(&mut Step { lane, max, visitor, counts, problems });
         self.kept = elsewhere + lane.kept();
         if lane.frames.is_empty() {
             // A host with a store per request has as many lanes as requests: those that rest must cost nothing.
@@ -195,7 +195,7 @@ impl<V: Visitor> Frames<V> {
             }
             let mut step = Step {
                 lane,
-                most: 0,
+                max: 0,
                 visitor: &mut self.visitor,
                 counts: &mut self.counts,
                 problems: &mut self.problems,
@@ -247,7 +247,7 @@ impl<V: Visitor> Frames<V> {
 struct Step<'a, V: Visitor> {
     lane: &'a mut Lane<V::Frame>,
     /// How many frames it may keep.
-    most: usize,
+    max: usize,
     visitor: &'a mut V,
     counts: &'a mut Counts,
     problems: &'a mut Problems,
@@ -288,7 +288,7 @@ impl<V: Visitor> Step<'_, V> {
             self.close_above(depth, Ending::Lost)?;
             while self.lane.depth() < depth.min(MAX_UNKNOWN) {
                 self.counts.without_enter += 1;
-                if self.lane.beyond != 0 || self.lane.frames.len() >= self.most {
+                if self.lane.over_limit != 0 || self.lane.frames.len() >= self.max {
                     self.enter_beyond(self.lane.now)?;
                     continue;
                 }
@@ -318,8 +318,8 @@ impl<V: Visitor> Step<'_, V> {
             Ending::CutOff => &mut self.counts.cut_off,
         };
         *count += self.lane.depth().saturating_sub(depth) as u64;
-        if self.lane.beyond != 0 {
-            let closed = self.lane.beyond.min(self.lane.depth().saturating_sub(depth));
+        if self.lane.over_limit != 0 {
+            let closed = self.lane.over_limit.min(self.lane.depth().saturating_sub(depth));
             self.leave_beyond(closed, ending, self.lane.now)?;
         }
         while self.lane.depth() > depth {
@@ -332,27 +332,27 @@ impl<V: Visitor> Step<'_, V> {
     /// A function is entered for which no frame is kept.
     #[cold]
     fn enter_beyond(&mut self, ticks: u64) -> Result<(), V::Error> {
-        if self.lane.beyond == 0 {
+        if self.lane.over_limit == 0 {
             let frame = self.visitor.enter(self.lane.id, &mut self.lane.frames, OTHER, ticks)?;
             self.lane.frames.push(frame);
-            self.lane.beyond_calls = 0;
+            self.lane.over_limit_calls = 0;
         }
-        self.lane.beyond += 1;
-        self.lane.beyond_calls += 1;
-        self.counts.beyond += 1;
+        self.lane.over_limit += 1;
+        self.lane.over_limit_calls += 1;
+        self.counts.over_limit += 1;
         Ok(())
     }
 
     /// Closes `count` of the open frames that are not kept. The frame that represents them closes with the last.
     #[cold]
     fn leave_beyond(&mut self, closed: usize, ending: Ending, ticks: u64) -> Result<(), V::Error> {
-        self.lane.beyond = self.lane.beyond.saturating_sub(closed);
-        if self.lane.beyond != 0 {
+        self.lane.over_limit = self.lane.over_limit.saturating_sub(closed);
+        if self.lane.over_limit != 0 {
             return Ok(());
         }
         let Some(mut frame) = self.lane.frames.pop() else { return Ok(()) };
         self.lane.left = OTHER;
-        self.visitor.stands_for(&mut frame, self.lane.beyond_calls);
+        self.visitor.stands_for(&mut frame, self.lane.over_limit_calls);
         self.visitor.leave(self.lane.id, &mut self.lane.frames, frame, ending, ticks)
     }
 
@@ -362,27 +362,27 @@ impl<V: Visitor> Step<'_, V> {
         let (mut calls, mut leaves) = (0, 0);
         let mut now = self.lane.now;
         // No frame may be kept above the one that represents others.
-        let most = |step: &Self| if step.lane.beyond == 0 { step.most } else { 0 };
-        let mut kept_most = most(self);
+        let max = |step: &Self| if step.lane.over_limit == 0 { step.max } else { 0 };
+        let mut kept_max = max(self);
         let mut events = events;
-        while let [TimedEvent { ticks, event }, behind @ ..] = events {
-            events = behind;
+        while let [TimedEvent { ticks, event }, after @ ..] = events {
+            events = after;
             now = now.max(*ticks);
             match *event {
-                Event::Enter(_) if self.lane.frames.len() >= kept_most => {
+                Event::Enter(_) if self.lane.frames.len() >= kept_max => {
                     calls += 1;
                     self.enter_beyond(now)?;
-                    kept_most = 0;
+                    kept_max = 0;
                 }
                 Event::Enter(func) => {
                     calls += 1;
                     let frame = self.visitor.enter(id, &mut self.lane.frames, func, now)?;
                     self.lane.frames.push(frame);
                 }
-                Event::Leave if kept_most == 0 && self.lane.beyond != 0 => {
+                Event::Leave if kept_max == 0 && self.lane.over_limit != 0 => {
                     leaves += 1;
                     self.leave_beyond(1, Ending::Leave, now)?;
-                    kept_most = most(self);
+                    kept_max = max(self);
                 }
                 Event::Leave => {
                     leaves += 1;
@@ -399,10 +399,10 @@ impl<V: Visitor> Step<'_, V> {
                 }
                 Event::Pause(paused) => {
                     let mut paused = u64::from(paused);
-                    while let [TimedEvent { ticks, event: Event::Pause(more) }, behind @ ..] = events
+                    while let [TimedEvent { ticks, event: Event::Pause(more) }, after @ ..] = events
                         && *ticks <= now
                     {
-                        events = behind;
+                        events = after;
                         paused += u64::from(*more);
                     }
                     self.visitor.pause(id, &mut self.lane.frames, paused, now)?;
@@ -410,7 +410,7 @@ impl<V: Visitor> Step<'_, V> {
                 event => {
                     self.lane.now = now;
                     self.rare(event)?;
-                    kept_most = most(self);
+                    kept_max = max(self);
                 }
             }
         }

@@ -30,7 +30,7 @@ impl Ending {
     }
 
     /// Whether an exception ended the call and was caught further out. Then the program went on, and the call is complete.
-    pub fn is_caught(self) -> bool {
+    pub(crate) fn is_caught(self) -> bool {
         self == Ending::Unwound(Reason::Caught)
     }
 }

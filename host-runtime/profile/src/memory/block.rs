@@ -1,12 +1,12 @@
-//! Blocks of memory, and what happens to them.
+//! Blocks of memory, and changes of them.
 
 use crate::memory::figures::Count;
 use crate::memory::modules::Memory;
 
-/// A block that is there.
+/// A live block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
-    /// How many blocks it stands for, and their bytes: one, if it is no sample.
+    /// How many blocks it represents, and their bytes: one, if it isn't a sample.
     pub(super) count: Count,
     pub(super) size: u64,
     pub(super) node: u32,
@@ -14,22 +14,22 @@ pub(super) struct Block {
     pub(super) ticks: u64,
 }
 
-/// Where a block is.
+/// The address of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Place {
+pub(super) struct Address {
     pub(super) memory: Memory,
     pub(super) pointer: u64,
 }
 
-/// What happened to a block.
+/// An allocation or a free.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
-    /// When it was, on its recorder's clock.
+    /// When, on the recorder's clock.
     pub(super) ticks: u64,
-    pub(super) place: Place,
+    pub(super) place: Address,
     pub(super) recorder: u32,
     pub(super) node: u32,
-    /// How many bytes a block has that is there now, and whether another was resized to it; `None`: it is gone.
+    /// The bytes of the allocated block, and whether another was resized to it; `None` for a free.
     pub(super) given: Option<(u64, bool)>,
 }
 
@@ -39,11 +39,11 @@ impl Change {
     }
 }
 
-/// Ends at an address that were told before their blocks, or that have still to be told of blocks before.
+/// Frees at an address that were read before their allocations, or that are yet to be read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ends {
     pub(super) count: u32,
-    /// When the last of them was told, or the address was given last, in ticks, and by which recorder.
+    /// When the last of them was read, or the address was allocated last, in ticks, and by which recorder.
     pub(super) ticks: u64,
     pub(super) recorder: u32,
 }

@@ -1,98 +1,98 @@
-//! How many bytes there were over time.
+//! Live bytes over time.
 
-/// Into how many parts the time is cut, at most.
+/// How many intervals there are at most.
 const PARTS: usize = 2048;
 
-/// What came and went in each of equally long stretches of time. The events of several threads come in any order: so changes are kept,
-/// and summed up in the end.
+/// The changes in one of equally long intervals. Events of several threads come in any order, so changes are summed up in
+/// the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Stretch {
-    /// Bytes of blocks that came, less those that went.
+struct Interval {
+    /// Bytes of allocated blocks, less those of freed ones.
     change: i64,
-    /// How many bytes there were at most, in the order of the events.
-    most: u64,
-    /// Bytes of collected objects that came.
+    /// The most live bytes, in the order of the events.
+    max: u64,
+    /// Bytes of created collected objects.
     created: u64,
 }
 
-/// A stretch after the other.
+/// Successive intervals.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Curve {
-    /// When the first stretch begins, in ticks.
+    /// When the first interval begins, in ticks.
     start_ticks: Option<u64>,
-    /// How many ticks a stretch has, as a power of two.
+    /// The ticks of an interval, as a power of two.
     shift: u32,
-    stretches: Vec<Stretch>,
+    intervals: Vec<Interval>,
 }
 
-/// The bytes in a stretch of time, and at its end.
+/// The bytes in an interval, and at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
-    /// When that is, in ticks.
+    /// The interval's end, in ticks.
     pub ticks: u64,
-    /// Bytes of blocks that are there.
+    /// Bytes of live blocks.
     pub live_bytes: u64,
-    /// How many of these there were at most since the moment before.
-    pub most_bytes: u64,
-    /// Bytes of collected objects that were made by then: nobody tells when they are gone.
+    /// The most of these since the moment before.
+    pub max_bytes: u64,
+    /// Bytes of collected objects that were created by then. When they are collected isn't recorded.
     pub object_bytes: u64,
 }
 
 impl Curve {
-    /// `now`: how many bytes there are with these.
+    /// `now`: the live bytes, these included.
     pub(crate) fn give(&mut self, ticks: u64, bytes: u64, now: u64) {
-        let stretch = self.at(ticks);
-        stretch.change = stretch.change.saturating_add_unsigned(bytes);
-        stretch.most = stretch.most.max(now);
+        let interval = self.at(ticks);
+        interval.change = interval.change.saturating_add_unsigned(bytes);
+        interval.max = interval.max.max(now);
     }
 
     pub(crate) fn take(&mut self, ticks: u64, bytes: u64) {
-        let stretch = self.at(ticks);
-        stretch.change = stretch.change.saturating_sub_unsigned(bytes);
+        let interval = self.at(ticks);
+        interval.change = interval.change.saturating_sub_unsigned(bytes);
     }
 
     pub(crate) fn create(&mut self, ticks: u64, bytes: u64) {
-        let stretch = self.at(ticks);
-        stretch.created = stretch.created.saturating_add(bytes);
+        let interval = self.at(ticks);
+        interval.created = interval.created.saturating_add(bytes);
     }
 
-    /// The stretch with this time; what is before the first one counts for that.
-    fn at(&mut self, ticks: u64) -> &mut Stretch {
-        let behind = ticks.saturating_sub(*self.start_ticks.get_or_insert(ticks));
-        while behind >> self.shift >= PARTS as u64 {
+    /// The interval of a time. Earlier times count for the first one.
+    fn at(&mut self, ticks: u64) -> &mut Interval {
+        let after = ticks.saturating_sub(*self.start_ticks.get_or_insert(ticks));
+        while after >> self.shift >= PARTS as u64 {
             self.shift += 1;
-            let pairs = self.stretches.chunks(2).map(|pair| {
-                pair.iter().fold(Stretch::default(), |sum, one| Stretch {
+            let pairs = self.intervals.chunks(2).map(|pair| {
+                pair.iter().fold(Interval::default(), |sum, one| Interval {
                     change: sum.change.saturating_add(one.change),
-                    most: sum.most.max(one.most),
+                    max: sum.max.max(one.max),
                     created: sum.created.saturating_add(one.created),
                 })
             });
-            self.stretches = pairs.collect();
+            self.intervals = pairs.collect();
         }
-        let at = (behind >> self.shift) as usize;
-        if self.stretches.len() <= at {
-            self.stretches.resize(at + 1, Stretch::default());
+        let at = (after >> self.shift) as usize;
+        if self.intervals.len() <= at {
+            self.intervals.resize(at + 1, Interval::default());
         }
-        &mut self.stretches[at]
+        &mut self.intervals[at]
     }
 
-    /// The moments at which something had changed, in the order of time.
+    /// The ends of the intervals with changes, in the order of time.
     pub(crate) fn moments(&self) -> Vec<Moment> {
         let Some(start_ticks) = self.start_ticks else { return Vec::new() };
         let mut moments = vec![Moment { ticks: start_ticks, ..Moment::default() }];
         let (mut live, mut created) = (0i64, 0u64);
-        for (part, stretch) in (1u64..).zip(&self.stretches) {
-            if *stretch == Stretch::default() {
+        for (part, interval) in (1u64..).zip(&self.intervals) {
+            if *interval == Interval::default() {
                 continue;
             }
-            live = live.saturating_add(stretch.change);
-            created = created.saturating_add(stretch.created);
+            live = live.saturating_add(interval.change);
+            created = created.saturating_add(interval.created);
             let live_bytes = live.max(0).unsigned_abs();
             moments.push(Moment {
                 ticks: start_ticks.saturating_add(part.saturating_mul(1 << self.shift) - 1),
                 live_bytes,
-                most_bytes: stretch.most.max(live_bytes),
+                max_bytes: interval.max.max(live_bytes),
                 object_bytes: created,
             });
         }
@@ -118,7 +118,7 @@ mod tests {
         assert!((1_000..=PARTS + 1).contains(&moments.len()), "{}", moments.len());
         let last = moments.last().copied().unwrap_or_default();
         assert_eq!((last.live_bytes, last.object_bytes), (300_000 - 2 * 33_334, 100_000));
-        assert_eq!(moments.iter().filter(|moment| moment.most_bytes == 1 << 40).count(), 1);
+        assert_eq!(moments.iter().filter(|moment| moment.max_bytes == 1 << 40).count(), 1);
         assert!(moments.is_sorted_by_key(|moment| moment.ticks) && last.ticks >= 701_000 - 7, "{last:?}");
     }
 

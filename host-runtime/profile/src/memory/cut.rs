@@ -1,5 +1,5 @@
-//! Calls of allocators that never came to their end. Until the host closes them, all that is called looks like their own work, which
-//! isn't recorded: so what such calls allocate is lost, and this counts them.
+//! Calls of allocators that never ended. Until the host closes them, all calls look like their work, which isn't recorded:
+//! so allocations are lost, and this counts them.
 
 use crate::frames::visitor::Ending;
 use crate::symbols::Symbols;
@@ -8,24 +8,24 @@ use kperf_abi::FuncId;
 use kperf_trace::LaneId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// How many lanes are watched.
+/// How many lanes are kept.
 const MAX_LANES: usize = 1 << 12;
 
-/// Watches calls of allocators end.
+/// Counts calls of allocators inside of others that never ended.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cut {
+pub(crate) struct CutOffCalls {
     allocators: FxHashSet<FuncId>,
-    /// By lane: how many calls of allocators have ended within the calls that ended last, by depth, the outermost first.
+    /// By lane: the ended calls of allocators within the calls that ended last, by depth, the outermost first.
     ended: FxHashMap<LaneId, Vec<(usize, u64)>>,
     /// How many of them are inside of calls of allocators that didn't leave.
     pub(crate) lost: u64,
 }
 
-impl Cut {
+impl CutOffCalls {
     pub(crate) fn symbols(&mut self, symbols: &Symbols) {
         for table in symbols.tables() {
             let Some(allocations) = &table.module.allocations else { continue };
-            // AssemblyScript's collector frees within what allocates, and that is told.
+            // AssemblyScript's collector frees within allocating functions, and that is recorded.
             let wanted: FxHashSet<_> = allocations
                 .allocators
                 .iter()
@@ -58,7 +58,7 @@ impl Cut {
             if ending == Ending::Leave {
                 inside = 1;
             } else {
-                // One that is caught inside of the guest was closed there: such as when there is no memory left.
+                // One that an exception ended inside of the guest was closed there, such as when memory is exhausted.
                 self.lost += if ending.is_caught() { 0 } else { inside };
                 inside = 0;
             }
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn calls_below_one_that_was_cut_off_are_counted() {
         const MALLOC: FuncId = FuncId(1);
-        let mut cut = Cut { allocators: [MALLOC].into_iter().collect(), ..Cut::default() };
+        let mut cut = CutOffCalls { allocators: [MALLOC].into_iter().collect(), ..CutOffCalls::default() };
         let lane = LaneId { recorder: 0, stack: 0 };
         let mut end = |depth, func, ending| {
             let (node, is_shared, start_ticks, end_ticks) = (CallTree::ROOT, false, 0, 0);

@@ -1,9 +1,9 @@
-//! What paths of calls allocated, in numbers.
+//! Figures of a path's allocations.
 
-/// How many parts one has in a [`Count`].
+/// The parts of one block in a [`Count`].
 const PARTS: u64 = 1 << 16;
 
-/// How many blocks. A sample stands for 3.7 of them, say: so parts are summed up, and the sum is rounded.
+/// A number of blocks with fractions: a sample may represent 3.7 of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Count(u64);
 
@@ -11,22 +11,22 @@ impl Count {
     /// A single one.
     pub const ONE: Count = Count(PARTS);
 
-    /// So many; more than 2^48 are as many as that.
+    /// A number; at most 2^48.
     pub fn of(number: f64) -> Count {
         Count((number * PARTS as f64).round() as u64)
     }
 
-    /// The next whole number.
+    /// Rounded to a whole number.
     pub fn get(self) -> u64 {
         self.0 / PARTS + u64::from(self.0 % PARTS >= PARTS / 2)
     }
 
-    /// As a number with its parts.
+    /// With its fraction.
     pub fn exact(self) -> f64 {
         self.0 as f64 / PARTS as f64
     }
 
-    /// So many times a number.
+    /// The product with a number.
     pub(crate) fn times(self, number: u64) -> u64 {
         let product = u128::from(self.0) * u128::from(number) / u128::from(PARTS);
         u64::try_from(product).unwrap_or(u64::MAX)
@@ -37,13 +37,13 @@ impl Count {
         self.0 = self.0.saturating_add(other.0);
     }
 
-    /// Takes others away, down to none.
+    /// Subtracts others, down to 0.
     pub(crate) fn subtract(&mut self, other: Count) {
         self.0 = self.0.saturating_sub(other.0);
     }
 }
 
-/// What calls on one path allocated. Blocks count where they were allocated, wherever they were freed.
+/// The allocations of one path's calls. A block counts where it was allocated, wherever it was freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeapFigures {
     /// Blocks that were allocated, those that others were resized to included.

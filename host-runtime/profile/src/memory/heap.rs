@@ -1,11 +1,11 @@
-//! What a trace says of memory: which calls allocated how much, what was freed, and what was left.
+//! Follows the blocks of memory that calls allocate and free.
 
 #[cfg(test)]
 mod tests;
 
-use crate::memory::block::{Block, Change, Ends, Place};
+use crate::memory::block::{Address, Block, Change, Ends};
 use crate::memory::curve::{Curve, Moment};
-use crate::memory::cut::Cut;
+use crate::memory::cut::CutOffCalls;
 use crate::memory::figures::{Count, HeapFigures};
 use crate::memory::modules::{Memory, Modules};
 use crate::memory::order::Order;
@@ -17,19 +17,20 @@ use kperf_abi::FuncId;
 use kperf_trace::{Allocation, ClockKind, Header, LaneId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// How many blocks are followed from their allocation to their end. Those beyond count as allocated, and as nothing else.
+/// How many blocks are followed from their allocation to their end. Blocks over the limit count as allocated, and as
+/// nothing else.
 pub const MAX_LIVE_BLOCKS: usize = 1 << 22;
 
-/// In shared memory, of how many addresses it is known that they were given once more before an end was told, and of how many that an end
-/// was told before its block was given. Others are told as [`HeapProblems`].
+/// In shared memory: how many addresses may be allocated again before their free was read, and how many may be freed before
+/// their allocation was read. More are [`HeapProblems`].
 pub const MAX_DISPLACED: usize = 1 << 18;
 
-/// Two threads may read times that differ by so much from their order: a page's clock is coarse, and each of its threads has its own. Where
-/// a ticker isn't run, some threads ask for the time and others take the last tick.
+/// How far the times of two threads may differ from the real order: a page's clock is coarse, and each of its threads has
+/// its own. Where a ticker isn't run, some threads ask for the time and others take the last tick.
 const CLOCKS_SECONDS: f64 = 50e-6;
 const TICKER_SECONDS: f64 = 20e-3;
 
-/// A thread that isn't run tells so much later what its allocator has done, at most.
+/// How late a thread that isn't run records what its allocator has done, at most.
 const LATE_SECONDS: f64 = 1.0;
 
 /// Bytes of a page of memory.
@@ -41,15 +42,16 @@ pub const PAGE: u64 = 1 << 16;
 pub struct Heap {
     /// By node of the call tree.
     nodes: Vec<HeapFigures>,
-    live: FxHashMap<Place, Block>,
-    /// Addresses that were given once more before an end was told, and those of which an end was told before its block.
-    pub(super) given_before: FxHashMap<Place, Ends>,
-    pub(super) freed_before: FxHashMap<Place, Ends>,
-    /// When the ends in `freed_before` were left out last that nobody can mean any more.
+    live: FxHashMap<Address, Block>,
+    /// Addresses that were allocated again before their free was read, and those that were freed before their allocation
+    /// was read.
+    pub(super) given_before: FxHashMap<Address, Ends>,
+    pub(super) freed_before: FxHashMap<Address, Ends>,
+    /// When outdated ends in `freed_before` were removed last.
     cleared: u64,
-    /// Addresses of which an end came before its block, the last time.
-    shifted: FxHashSet<Place>,
-    /// Changes, which wait for others that were before them.
+    /// Addresses whose last free came before its allocation.
+    shifted: FxHashSet<Address>,
+    /// Changes that wait for earlier ones of other threads.
     pub(super) order: Order,
     /// By how many ticks clocks of threads may differ; `None`: they have nothing in common.
     pub(super) slack: Option<u64>,
@@ -60,16 +62,16 @@ pub struct Heap {
     /// The time of the last change that came out of `order`.
     settled: u64,
     pub(super) modules: Modules,
-    /// What is told as freed may also be a part of free memory.
+    /// Whether a free may also be of a part of free memory.
     pub(super) has_spares: bool,
-    /// One sample stands for so many bytes, on average; 0: all was recorded.
+    /// Bytes between two samples, on average; 0 if all was recorded.
     pub(super) sample: u64,
     /// How many bytes there are, and were at most.
     now: u64,
     peak: u64,
     peak_ticks: u64,
     curve: Curve,
-    pub(super) cut: Cut,
+    pub(super) cut: CutOffCalls,
     /// The nodes whose figures have changed since the peak.
     changed: Vec<u32>,
     /// Whether a node is among these; by node.
@@ -81,14 +83,14 @@ pub struct Heap {
 }
 
 impl Heap {
-    /// Nothing yet, of a trace with this header.
+    /// An empty heap of a trace with this header.
     pub fn of(header: &Header) -> Heap {
         let mut heap = Heap::default();
         heap.begin(header);
         heap
     }
 
-    /// What the calls of a node allocated themselves.
+    /// The figures of a node's calls, without those that they made.
     pub fn of_node(&self, node: NodeId) -> HeapFigures {
         self.nodes.get(node.index()).copied().unwrap_or_default()
     }
@@ -120,15 +122,14 @@ impl Heap {
         self.records
     }
 
-    /// The tree with other weights: `calls` and self and total times are numbers of blocks and bytes, that a path has itself and
-    /// with all that it called. What the host allocated itself, or a function that isn't in the trace, is a path of [`HOST`] below
-    /// the root, the last of the nodes.
+    /// The tree with blocks in the place of calls, and bytes in the place of times. What the host or a function without
+    /// probes allocated is a path of [`HOST`] below the root, the last of the nodes.
     pub fn tree(&self, tree: &CallTree, weigh: impl Fn(&HeapFigures) -> (Count, u64)) -> CallTree {
         let mut nodes: Vec<Node> = tree.nodes().to_vec();
         let host = self.of_node(CallTree::ROOT);
         for (index, node) in (0u32..).zip(&mut nodes) {
-            let own = if index == 0 { HeapFigures::default() } else { self.of_node(NodeId(index)) };
-            weighed(node, weigh(&own));
+            let figures = if index == 0 { HeapFigures::default() } else { self.of_node(NodeId(index)) };
+            weighed(node, weigh(&figures));
         }
         if host != HeapFigures::default() {
             let mut node = Node::new(CallTree::ROOT, HOST);
@@ -142,13 +143,13 @@ impl Heap {
         CallTree::new(nodes)
     }
 
-    /// How many blocks a block of so many bytes stands for, and how many bytes these have.
+    /// The weight of a sampled block: how many blocks and bytes it represents.
     fn weigh(&self, size: u64) -> (Count, u64) {
         if self.sample == 0 {
             return (Count::ONE, size);
         }
         let probability = -(-(size as f64) / self.sample as f64).exp_m1();
-        // A block of no bytes is never a sample, unless a trace was made to deceive.
+        // A block of no bytes is a sample only in a damaged trace.
         let weight = 1.0 / probability.max(1.0 / self.sample as f64);
         (Count::of(weight), (size as f64 * weight).round() as u64)
     }
@@ -190,15 +191,16 @@ impl Heap {
         true
     }
 
-    /// Whether the end of a block that is given now was told already: by a thread whose clock is behind.
-    fn was_freed_before(&mut self, place: Place, recorder: u32, ticks: u64) -> bool {
+    /// Whether the free of a block that is allocated now was read already, from a thread with a slow clock.
+    fn was_freed_before(&mut self, place: Address, recorder: u32, ticks: u64) -> bool {
         let Some(ends) = self.freed_before.get_mut(&place) else { return false };
         // A thread knows the order of its own calls.
         if ends.recorder == recorder {
             return false;
         }
         let is_late = self.slack.is_none_or(|slack| ends.ticks.saturating_add(slack) < ticks);
-        // Now and then a clock is behind. If it is so time after time, an end that nobody can mean has moved all others by one.
+        // A clock is slow now and then. If it happens at one address twice in a row, a free without an allocation has
+        // shifted all later ones.
         if is_late || !self.shifted.insert(place) {
             let count = ends.count;
             self.freed_before.remove(&place);
@@ -212,7 +214,7 @@ impl Heap {
         true
     }
 
-    fn give(&mut self, place: Place, block: Block, resized: bool) {
+    fn give(&mut self, place: Address, block: Block, resized: bool) {
         let figures = self.figures(block.node);
         figures.blocks.add(block.count);
         figures.bytes = figures.bytes.saturating_add(block.size);
@@ -220,16 +222,16 @@ impl Heap {
             figures.resized.add(block.count);
         }
         if self.was_freed_before(place, block.recorder, block.ticks) {
-            // It was there for no time.
+            // The block was freed at the tick at which it was allocated.
             figures_of_ended(self.figures(block.node), &block, block.ticks);
             return;
         }
         if self.live.len() >= MAX_LIVE_BLOCKS && !self.live.contains_key(&place) {
-            self.problems.beyond += 1;
+            self.problems.over_limit += 1;
             return;
         }
         if let Some(before) = self.live.insert(place, block) {
-            // It is gone, whoever has yet to tell it.
+            // The block before is gone; its free is yet to be read.
             self.block_ends(before, block.ticks);
             if !place.memory.is_shared() {
                 self.problems.given_twice += 1;
@@ -255,10 +257,10 @@ impl Heap {
         }
     }
 
-    fn take(&mut self, place: Place, recorder: u32, ticks: u64) {
-        // A thread that frees what it was given itself means that block, whatever others have still to tell of those before.
-        let is_own = self.live.get(&place).is_some_and(|block| block.recorder == recorder);
-        if !is_own && self.was_given_before(place, ticks) {
+    fn take(&mut self, place: Address, recorder: u32, ticks: u64) {
+        // A thread that frees its own block means that block, whatever frees of earlier blocks are yet to be read.
+        let is_of_same_recorder = self.live.get(&place).is_some_and(|block| block.recorder == recorder);
+        if !is_of_same_recorder && self.was_given_before(place, ticks) {
             return;
         }
         match self.live.remove(&place) {
@@ -275,8 +277,8 @@ impl Heap {
         }
     }
 
-    /// Whether what was freed now was gone already, as its address had been given once more.
-    fn was_given_before(&mut self, place: Place, ticks: u64) -> bool {
+    /// Whether this free is of an earlier block at an address that was allocated again since.
+    fn was_given_before(&mut self, place: Address, ticks: u64) -> bool {
         let Some(ends) = self.given_before.get_mut(&place) else { return false };
         if ends.ticks.saturating_add(self.late) < ticks {
             self.problems.given_twice += u64::from(ends.count);
@@ -290,8 +292,8 @@ impl Heap {
         true
     }
 
-    /// A block was freed that isn't there, yet. A trace may free what it never allocated, as often as it wants.
-    fn free_before(&mut self, place: Place, recorder: u32, ticks: u64) {
+    /// A block was freed before its allocation was read. A trace may free any number of blocks that it never allocated.
+    fn free_before(&mut self, place: Address, recorder: u32, ticks: u64) {
         let slack = self.slack.unwrap_or(0);
         if self.freed_before.len() >= MAX_DISPLACED && self.cleared.saturating_add(slack) < ticks {
             self.cleared = ticks;
@@ -310,15 +312,15 @@ impl Heap {
         }
     }
 
-    /// So many blocks were freed that nobody was given.
+    /// `count` blocks were freed that were never allocated.
     fn unknown(&mut self, count: u32) {
-        // Of blocks that were no samples some ends are told.
-        if self.problems.beyond == 0 && self.sample == 0 && !self.has_spares {
+        // The frees of some unsampled blocks are recorded.
+        if self.problems.over_limit == 0 && self.sample == 0 && !self.has_spares {
             self.problems.unknown += u64::from(count);
         }
     }
 
-    /// A block is gone.
+    /// A block was freed, or its address was allocated again.
     fn block_ends(&mut self, block: Block, ticks: u64) {
         self.change(block.node);
         self.now = self.now.saturating_sub(block.size);
@@ -330,7 +332,7 @@ impl Heap {
     }
 }
 
-/// Adds a block that is gone.
+/// Counts a freed block.
 fn figures_of_ended(figures: &mut HeapFigures, block: &Block, ticks: u64) {
     figures.freed_blocks.add(block.count);
     figures.freed_bytes = figures.freed_bytes.saturating_add(block.size);
@@ -408,7 +410,7 @@ impl CallObserver for Heap {
                 return;
             }
         };
-        let change = Change { ticks, place: Place { memory, pointer }, recorder, node, given };
+        let change = Change { ticks, place: Address { memory, pointer }, recorder, node, given };
         self.order.push(self.slack.map_or(0, |_| ticks), change);
         if self.order.is_full() {
             self.step();

@@ -1,4 +1,4 @@
-//! What a program allocated and freed.
+//! Allocated and freed memory.
 
 pub(crate) mod block;
 pub(crate) mod curve;

@@ -1,4 +1,4 @@
-//! Whose memory a record is about.
+//! The memory that a record of a module is about.
 
 use crate::symbols::Symbols;
 use kperf_abi::FuncId;
@@ -38,7 +38,7 @@ pub(super) struct Modules {
 
 #[derive(Clone, Debug, Default)]
 struct Module {
-    /// What tells it from others: threads may have tables of their own for one module.
+    /// The module's hash or name: threads may have tables of their own for one module.
     identity: String,
     /// Which memory it has: its own number, or [`LINKED`].
     memory: u32,
@@ -53,7 +53,7 @@ impl Modules {
         Modules { ranges: vec![(0, u32::MAX, 0)], all, last: None }
     }
 
-    /// There are more of them.
+    /// Reads the symbols again, as modules were added.
     pub(super) fn add(&mut self, symbols: &Symbols) {
         self.last = None;
         self.ranges.clear();
@@ -76,7 +76,7 @@ impl Modules {
         self.all.iter().any(|module| module.is_shared)
     }
 
-    /// The memory of a recorder's instance that the code of a function is about, and whether that is known.
+    /// The memory that a function of a recorder's instance uses, and whether that is known.
     pub(super) fn memory(&mut self, recorder: u32, FuncId(by): FuncId) -> (Memory, bool) {
         let of = |module: &Module| Memory {
             recorder: if module.is_shared { SHARED } else { recorder },
@@ -87,8 +87,8 @@ impl Modules {
         }
         let holds = |&(first, end, _): &(u32, u32, usize)| first <= by && by < end;
         if !self.last.as_ref().is_some_and(holds) {
-            let behind = self.ranges.partition_point(|&(first, ..)| first <= by);
-            self.last = behind.checked_sub(1).and_then(|at| self.ranges.get(at).copied()).filter(holds);
+            let after = self.ranges.partition_point(|&(first, ..)| first <= by);
+            self.last = after.checked_sub(1).and_then(|at| self.ranges.get(at).copied()).filter(holds);
         }
         match self.last.and_then(|(.., place)| self.all.get(place)) {
             Some(module) => (of(module), true),

@@ -1,22 +1,22 @@
-//! Brings the records of several threads into one order.
+//! Brings records of several threads into one order.
 //!
-//! Each lane's records come in the order of time, but its blocks come when they are full. And a ticker gives many records the same
-//! time. What is certain is that a block is given before it is freed, and freed before its address is given again. So of the records of
-//! one time those wait that can't be, for those of others that make them possible. They wait no longer: what is behind them
-//! in their lane would come too late for others.
+//! Each lane's records come in the order of time, but a lane's blocks come when they are full, and a ticker gives many
+//! records the same time. A block is allocated before it is freed, and freed before its address is allocated again. So
+//! among records of one time, an impossible one waits until others make it possible; it doesn't wait for later times, as
+//! the records after it in its lane would be late too.
 
-use crate::memory::block::{Change, Place};
+use crate::memory::block::{Address, Change};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
-/// How many records wait for those of other lanes, at most: so many while there is one lane only, whose memory nobody shares.
+/// How many records wait at most while there is one lane, with a memory of its own.
 const MAX_ALONE: usize = 1 << 16;
-/// And so many else.
+/// How many records wait at most otherwise.
 const MAX_WAITING: usize = 1 << 21;
 
-/// Which of the records of one time come first: what others waited for to be possible, for they were there before; then ends.
+/// The order of records of one time: those that waited until they became possible, then frees, then allocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Waited,
@@ -24,7 +24,7 @@ enum Rank {
     Given,
 }
 
-/// A lane whose next record can come out, ordered by that.
+/// A lane with a possible next record, ordered by it.
 type Ready = Reverse<(u64, Rank, usize)>;
 
 /// The records that wait.
@@ -33,16 +33,16 @@ pub(super) struct Order {
     lanes: Vec<VecDeque<(u64, Change)>>,
     by_recorder: FxHashMap<u32, usize>,
     ready: BinaryHeap<Ready>,
-    /// Lanes whose next record can't be now: its time, and at what place.
+    /// Lanes with an impossible next record: its time, and the lane.
     blocked: BTreeSet<(u64, usize)>,
-    by_place: BTreeSet<(Place, bool, u64, usize)>,
+    by_place: BTreeSet<(Address, bool, u64, usize)>,
     waiting: usize,
     /// Whether a record of a shared memory came.
     is_shared: bool,
 }
 
 impl Order {
-    /// One record more of a lane.
+    /// Adds a record of a lane.
     pub(super) fn push(&mut self, ticks: u64, change: Change) {
         let next = self.lanes.len();
         let lane = *self.by_recorder.entry(change.recorder).or_insert(next);
@@ -63,14 +63,14 @@ impl Order {
         self.is_shared && self.lanes.len() > 1
     }
 
-    /// Whether so many wait that the next must come out.
+    /// Whether too many wait.
     pub(super) fn is_full(&self) -> bool {
         let is_alone = self.lanes.len() == 1 && !self.is_shared;
         self.waiting > if is_alone { MAX_ALONE } else { MAX_WAITING }
     }
 
-    /// The next record, and its time. `is_live` tells whether a block is at a place.
-    pub(super) fn next(&mut self, is_live: impl Fn(&Place) -> bool) -> Option<(u64, Change)> {
+    /// The next record, and its time. `is_live`: whether a block is at an address.
+    pub(super) fn next(&mut self, is_live: impl Fn(&Address) -> bool) -> Option<(u64, Change)> {
         loop {
             let blocked = self.blocked.first().copied();
             let Some(ready) = self.ready.peek_mut() else {
@@ -95,8 +95,8 @@ impl Order {
         }
     }
 
-    /// A block is at a place now, or no more: the first that waits for that can go on.
-    pub(super) fn changed(&mut self, place: Place, is_live: bool) {
+    /// A block was allocated or freed at an address: the first record that waits for that can go on.
+    pub(super) fn changed(&mut self, place: Address, is_live: bool) {
         if self.by_place.is_empty() {
             return;
         }
@@ -118,7 +118,7 @@ impl Order {
         }
     }
 
-    /// The next record of a lane that has waited as long as it may.
+    /// The next record of a lane, possible or not.
     fn give_up(&mut self, lane: usize) -> Option<(u64, Change)> {
         let &(ticks, change) = self.lanes.get(lane)?.front()?;
         self.blocked.remove(&(ticks, lane));

@@ -1,20 +1,20 @@
-//! What records of memory say that can't be, or that can't be followed.
+//! Impossible records of memory, and those that can't be followed.
 
-/// What didn't fit together.
+/// Records that contradict each other, or that are over a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeapProblems {
     /// Blocks that were freed or resized, and whose allocation isn't in the trace.
     pub unknown: u64,
-    /// Blocks that were given once more although they were there.
+    /// Blocks that were allocated at the address of a live block.
     pub given_twice: u64,
-    /// Allocations beyond [`MAX_LIVE_BLOCKS`](crate::MAX_LIVE_BLOCKS).
-    pub beyond: u64,
-    /// Records that came too late to be brought into the order of time. On a shared memory it is a guess then which function their
-    /// blocks are told of.
+    /// Allocations over [`MAX_LIVE_BLOCKS`](crate::MAX_LIVE_BLOCKS).
+    pub over_limit: u64,
+    /// Records that came too late for the order of time. On a shared memory, the functions of their blocks are a guess
+    /// then.
     pub reordered: u64,
-    /// Blocks and ends beyond [`MAX_DISPLACED`](crate::MAX_DISPLACED).
+    /// Blocks and frees over [`MAX_DISPLACED`](crate::MAX_DISPLACED).
     pub displaced: u64,
-    /// Records of which nobody knows whose memory they are about, where modules have several.
+    /// Records of an unknown memory, where modules have several.
     pub unplaced: u64,
     /// Calls of allocators that were made while another had been ended by a trap or an exception, before the host noticed.
     pub lost: u64,

@@ -69,12 +69,12 @@ pub fn list_calls<R: Read, S: CallSink>(
 ) -> io::Result<(S, Exported)> {
     let header = reader.header().clone();
     let (symbols, places) = (Symbols::default(), FxHashMap::default());
-    let calls = Calls { sink, header, symbols, calls: 0, places, origin_nanos: 0, are_spans: false };
+    let calls = CallList { sink, header, symbols, calls: 0, places, origin_nanos: 0, are_spans: false };
     let (calls, exported) = visit(&mut reader, calls, filter, AtRange::Whole, progress)?;
     Ok((calls.sink, exported))
 }
 
-struct Calls<S> {
+struct CallList<S> {
     sink: S,
     header: Header,
     symbols: Symbols,
@@ -94,7 +94,7 @@ struct Frame {
     children_nanos: u64,
 }
 
-impl<S: CallSink> Visitor for Calls<S> {
+impl<S: CallSink> Visitor for CallList<S> {
     type Frame = Frame;
     type Error = io::Error;
 
@@ -161,7 +161,7 @@ impl<S: CallSink> Visitor for Calls<S> {
     }
 }
 
-impl<S: CallSink> TraceVisitor for Calls<S> {
+impl<S: CallSink> TraceVisitor for CallList<S> {
     fn symbols(&mut self) -> &mut Symbols {
         &mut self.symbols
     }

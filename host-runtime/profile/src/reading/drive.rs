@@ -114,7 +114,7 @@ impl<V: TraceVisitor> Pass<V> {
         let mut visitor = frames.into_visitor();
         visitor.end();
         let mut health = Health::new(reader, counts, &problems, stalls, visitor.symbols());
-        health.beyond.windows = windows.left_out;
+        health.over_limit.windows = windows.left_out;
         health.sampling = (!windows.is_empty()).then(|| windows.sampling.clone());
         Ok(Driven { visitor, health, lanes, end_ticks, shown: counts.calls + counts.without_enter, windows })
     }

@@ -2,7 +2,7 @@
 
 use crate::frames::counts::Counts;
 use crate::frames::problem::Problems;
-use crate::limits::Beyond;
+use crate::limits::OverLimit;
 use crate::sampled::sampling::Sampling;
 use crate::symbols::{Symbols, SymbolsProblem, printable};
 use crate::text::{nanos_text, times};
@@ -27,7 +27,7 @@ pub struct Health {
     /// What was sampled, if the trace is a profile.
     pub sampling: Option<Sampling>,
     /// Calls over the limits of paths and frames.
-    pub beyond: Beyond,
+    pub over_limit: OverLimit,
     /// Why a ticker that was wanted is not the clock.
     pub no_ticker: Option<String>,
 }
@@ -72,9 +72,19 @@ impl Health {
         }
         let (anomalies, problems) = (reader.anomalies().to_vec(), problems.clone());
         let symbols = symbols.problems().to_vec();
-        let beyond = Beyond { frames: counts.beyond, ..Beyond::default() };
+        let over_limit = OverLimit { frames: counts.over_limit, ..OverLimit::default() };
         let no_ticker = reader.header().clock.no_ticker.clone();
-        Health { counts, stalls, summary, anomalies, problems, symbols, sampling: None, beyond, no_ticker }
+        Health {
+            counts,
+            stalls,
+            summary,
+            anomalies,
+            problems,
+            symbols,
+            sampling: None,
+            over_limit,
+            no_ticker,
+        }
     }
 
     /// How many events were lost, as far as that is known: those that the recording dropped, or those that the gaps of
@@ -98,19 +108,19 @@ impl Health {
 
     /// What makes figures doubtful. Each is a sentence without its full stop. A sound trace has none.
     pub fn warnings(&self) -> Vec<String> {
-        let mut told: Vec<String> = self.anomalies.iter().map(ToString::to_string).collect();
-        told.extend(self.symbols.iter().map(ToString::to_string));
-        told.extend(self.problems.first().iter().map(ToString::to_string));
+        let mut warnings: Vec<String> = self.anomalies.iter().map(ToString::to_string).collect();
+        warnings.extend(self.symbols.iter().map(ToString::to_string));
+        warnings.extend(self.problems.first().iter().map(ToString::to_string));
         let more = self.problems.count() - self.problems.first().len() as u64;
         if more > 0 {
-            told.push(format!("and {} like these", times(more, "more place", "more places")));
+            warnings.push(format!("and {} like these", times(more, "more place", "more places")));
         }
         let Counts { gaps, gaps_of_unknown_size, without_enter, .. } = self.counts;
         let lost = self.lost_events();
         if lost > 0 || gaps > 0 {
             let mut text = match lost {
                 // A gap of a file that was cut says nothing of what was there.
-                0 => "events were lost, nobody knows how many".to_owned(),
+                0 => "events were lost, an unknown number".to_owned(),
                 // What came after the last gap may be lost as well.
                 lost if self.summary.is_none() => {
                     format!("at least {} lost", times(lost, "event was", "events were"))
@@ -123,17 +133,17 @@ impl Health {
             if gaps_of_unknown_size > 0 && lost > 0 {
                 text.push_str(&format!(" ({gaps_of_unknown_size} of unknown size)"));
             }
-            told.push(text);
+            warnings.push(text);
         }
         if without_enter > 0 {
-            told.push(format!(
+            warnings.push(format!(
                 "{} of a function that is not known ([lost])",
                 times(without_enter, "call is", "calls are")
             ));
         }
-        told.extend(self.beyond.warnings());
-        told.extend(self.sampling.iter().flat_map(Sampling::warnings));
-        told.extend(self.no_ticker.iter().map(|why| {
+        warnings.extend(self.over_limit.warnings());
+        warnings.extend(self.sampling.iter().flat_map(Sampling::warnings));
+        warnings.extend(self.no_ticker.iter().map(|why| {
             format!(
                 "there was no ticker, and each event read the clock itself, which costs more: {}",
                 printable(why)
@@ -143,7 +153,7 @@ impl Health {
         if count > 0 {
             let (count, nanos, longest) =
                 (times(count, "time", "times"), nanos_text(nanos), nanos_text(longest_nanos));
-            told.push(format!(
+            warnings.push(format!(
                 "the clock stood still {count}, {nanos} in all, {longest} at most: times are coarse there"
             ));
         }
@@ -151,13 +161,13 @@ impl Health {
         if count > 0 {
             let (count, nanos, longest) =
                 (times(count, "time", "times"), nanos_text(nanos), nanos_text(longest_nanos));
-            told.push(format!(
+            warnings.push(format!(
                 "the guest waited for the trace to be written {count}, {nanos} in all, {longest} at most: that is in the \
                  times of what ran"
             ));
         }
         let notes = self.summary.iter().flat_map(|summary| &summary.notes).take(NOTES);
-        told.extend(notes.map(|note| printable(note).to_string()));
-        told
+        warnings.extend(notes.map(|note| printable(note).to_string()));
+        warnings
     }
 }

@@ -1,4 +1,4 @@
-//! One pass over a trace, and the profile that it leaves.
+//! One pass over a trace, and its profile.
 
 pub(crate) mod calls;
 pub(crate) mod drive;

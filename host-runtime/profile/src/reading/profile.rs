@@ -1,4 +1,4 @@
-//! Everything that a report needs, from one pass over a trace.
+//! The profile of a trace: everything that a report needs.
 
 use crate::frames::counts::Counts;
 use crate::frames::filter::CallFilter;
@@ -129,7 +129,7 @@ impl Profile {
         let links = Links::new(slow, filter.is_some());
         let (mut profile, (links, observer)) =
             Profile::read_observed(reader, (links, observer), filter, progress)?;
-        profile.health.beyond.links = links.beyond;
+        profile.health.over_limit.links = links.over_limit;
         Ok((Profile { links: links.spans, ..profile }, observer))
     }
 
@@ -180,7 +180,7 @@ impl Profile {
         header.probe_cost = header.probe_cost.or(told_last);
         let other = tree.iter().filter(|(_, node)| node.func == OTHER);
         let other = other.fold(0u64, |sum, (_, node)| sum.saturating_add(node.calls));
-        health.beyond.paths = other.saturating_sub(health.beyond.frames);
+        health.over_limit.paths = other.saturating_sub(health.over_limit.frames);
         let profile = Profile {
             header,
             health,

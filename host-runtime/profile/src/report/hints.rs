@@ -1,4 +1,4 @@
-//! What to do about figures that say little: one line each, with what to type.
+//! Hints about figures that are not exact, with what to type.
 
 use crate::reading::profile::Profile;
 use crate::text::times;
@@ -7,7 +7,7 @@ use kperf_trace::{AnomalyKind, ClockKind};
 
 /// With fewer ticks or samples than this, a share of 10 % may be off by 6 points.
 const FEW_SAMPLES: f64 = 100.0;
-/// The part of the time from which on the probes, or functions without names, or a clock that stands still, are worth a word.
+/// The part of the time from which on the probes, or functions without names, or a clock that stands still, are mentioned.
 const MUCH: f64 = 0.3;
 
 /// A ticker with a period from this on, in nanoseconds, is the default where there is only one processor.

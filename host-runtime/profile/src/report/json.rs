@@ -45,7 +45,7 @@ struct Report<'a> {
     functions: Vec<Function<'a>>,
     lanes: Vec<Lane>,
     lost_events: u64,
-    /// Calls that were too many to be told apart: the function `[other]`.
+    /// Calls over the limits of paths and frames: the function `[other]`.
     #[serde(skip_serializing_if = "is_zero")]
     other_calls: u64,
     /// Calls that didn't end by a leave, by what ended them.
@@ -56,11 +56,11 @@ struct Report<'a> {
 #[derive(Serialize)]
 struct Sampled {
     period_nanos: u64,
-    /// 0 if no calls are told one by one.
+    /// 0 if no calls are in the trace one by one.
     span_min_nanos: u64,
     spans: u64,
     samples: u64,
-    /// So many of equal weight would tell as much.
+    /// The number of equal samples with the same error.
     effective_samples: f64,
     torn: u64,
     cut: u64,
@@ -73,17 +73,17 @@ struct Ticks {
     count: u64,
     /// The time between two ticks as one meets it by chance; `null` if there was none.
     resolution_nanos: f64,
-    /// So many ticks in equal distances would tell as much.
+    /// The number of equally distant ticks with the same error.
     effective_samples: f64,
 }
 
 #[derive(Serialize)]
 struct Function<'a> {
-    /// `null` for what only stands for functions: `[lost]`, `[other]`.
+    /// `null` for `[lost]`, `[other]` and the like.
     id: Option<u32>,
     name: &'a str,
     calls: u64,
-    /// Whether its calls were counted only. Its times are `null` then; they are in those of its callers.
+    /// Whether its calls were counted only. Then its times are `null`, and part of its callers' times.
     #[serde(skip_serializing_if = "is_false")]
     counted: bool,
     total_nanos: Option<u64>,
@@ -169,7 +169,7 @@ pub fn write_json(
             .collect(),
         lanes: profile.lanes.iter().map(|lane| Lane { id: lane.id.to_string(), calls: lane.calls }).collect(),
         lost_events: profile.health.lost_events(),
-        other_calls: profile.health.beyond.calls(),
+        other_calls: profile.health.over_limit.calls(),
         cut_short: profile.health.cut_short().into_iter().collect(),
         warnings: profile.health.warnings(),
     };
@@ -228,7 +228,7 @@ fn function_json<'a>(
     }
 }
 
-/// The id of a function; none for what only stands for one.
+/// The id of a function; `None` for [`HOST`](crate::HOST), [`OTHER`](crate::OTHER) and the like.
 pub fn id_of(func: FuncId) -> Option<u32> {
     (!is_stand_in(func)).then_some(func.0)
 }

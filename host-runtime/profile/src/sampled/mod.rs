@@ -1,4 +1,4 @@
-//! Profiles that were sampled: windows, and what samples are worth.
+//! Sampled profiles: windows, and the error of their times.
 
 pub(crate) mod places;
 pub(crate) mod precision;

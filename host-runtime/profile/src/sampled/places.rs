@@ -1,4 +1,4 @@
-//! Where in their code samples found functions.
+//! Places in functions where samples found them.
 
 use crate::frames::filter::CallFilter;
 use crate::sampled::sampling::{SampledPlaces, TreePlaces};
@@ -7,8 +7,8 @@ use crate::symbols::Symbols;
 use crate::tree::nodes::NodeId;
 
 impl Windows {
-    /// Where in their code samples found the functions that the filter lets through: for each function, and for each node of the
-    /// tree that [`into_nodes`](Windows::into_nodes) makes. What a filter leaves out is in nobody's code.
+    /// Where in their code samples found the functions that the filter lets through: for each function, and for each node
+    /// of the tree that [`into_nodes`](Windows::into_nodes) makes. Samples in calls that a filter leaves out have no place.
     pub(crate) fn places(
         &self,
         filter: Option<&CallFilter<'_>>,

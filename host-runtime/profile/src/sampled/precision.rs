@@ -1,14 +1,14 @@
-//! What the times of a trace are worth.
+//! The error of sampled times.
 
 use crate::sampled::sampling::{Sampling, wilson};
 use kperf_trace::{Preempted, ProbeCost, TickTotal};
 
-/// How far the times of a trace can be trusted that rest on samples: those of a sampler, or the ticks of a ticker.
+/// The error of times that rest on samples: a sampler's, or the ticks of a ticker.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Precision {
-    /// So many samples of equal weight would tell as much.
+    /// The number of equal samples with the same error.
     pub effective_samples: f64,
-    /// How long the gap between two samples is at a random moment, in nanoseconds.
+    /// The gap between two samples at a random moment, in nanoseconds.
     pub resolution_nanos: f64,
     /// All self time, in nanoseconds.
     self_nanos: f64,
@@ -42,7 +42,12 @@ impl Precision {
     }
 
     /// Of ticks. `cost`: what the trace says of its probes.
-    pub fn of_ticks(ticks: &TickTotal, self_nanos: f64, calls: u64, cost: Option<&ProbeCost>) -> Precision {
+    pub(crate) fn of_ticks(
+        ticks: &TickTotal,
+        self_nanos: f64,
+        calls: u64,
+        cost: Option<&ProbeCost>,
+    ) -> Precision {
         let nanos = cost.map_or(UNKNOWN_NANOS, |cost| cost.inside_nanos + cost.outside_nanos);
         Precision {
             effective_samples: ticks.effective_samples(self_nanos),
@@ -56,7 +61,7 @@ impl Precision {
 
     /// The same of threads from which others took their processors in `wall_nanos` nanoseconds: which functions they took them from is
     /// chance.
-    pub fn beside_others(self, preempted: &Preempted, wall_nanos: f64) -> Precision {
+    pub(crate) fn beside_others(self, preempted: &Preempted, wall_nanos: f64) -> Precision {
         let Preempted { count, nanos, threads } = *preempted;
         let nanos = nanos as f64;
         let threads_nanos = (wall_nanos * f64::from(threads.max(1))).max(nanos);
@@ -74,13 +79,14 @@ impl Precision {
     pub fn share_error(&self, share: f64, calls: u64) -> f64 {
         // If the probes of all calls take `c`, the share is `(t + c n) / (T + c N)` instead of `t / T`. At worst this function's take `c`
         // and all others' nothing, or the other way round.
-        let (own, others) = ((calls as f64) * (1.0 - share), share * (self.calls - calls as f64).max(0.0));
-        let wrong = if self.is_even { (own - others).abs() } else { own.max(others) };
+        let (of_function, of_others) =
+            ((calls as f64) * (1.0 - share), share * (self.calls - calls as f64).max(0.0));
+        let wrong = if self.is_even { (of_function - of_others).abs() } else { of_function.max(of_others) };
         let probes = self.call_nanos * wrong / self.self_nanos.max(1.0);
         (wilson(share, self.effective_samples) + probes).min(1.0)
     }
 
-    /// How far a sum of times may be off as far as samples tell, in nanoseconds; infinite if there is none. The probes' cost is in it.
+    /// The sampling error of a sum of times, in nanoseconds; infinite without samples. The sum includes the probes' cost.
     pub fn sampling_error(&self, nanos: f64) -> f64 {
         if self.effective_samples <= 0.0 {
             return f64::INFINITY;

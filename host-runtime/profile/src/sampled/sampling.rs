@@ -1,4 +1,4 @@
-//! What samples say, and how far that can be trusted.
+//! Samples of a trace, and their weight.
 
 use crate::text::times;
 use crate::tree::nodes::{CallTree, NodeId};
@@ -6,37 +6,36 @@ use kperf_abi::FuncId;
 use kperf_trace::LaneId;
 use std::collections::BTreeMap;
 
-/// What the samples of a trace say, and how far they can be trusted. Counts of calls are exact for each function; times
-/// and paths are the samples'.
+/// The samples of a trace. Counts of calls are exact for each function; times and paths are estimated from samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sampling {
     /// How many windows these are.
     pub windows: u64,
     /// How many there are, of the lane that has the most.
-    pub most_windows: u64,
+    pub max_windows: u64,
     /// When the first of these windows began and the last ended, in ticks.
     pub range: Option<(u64, u64)>,
     /// How often a sample was to be taken, in nanoseconds; the longest period if there are several.
     pub period_nanos: u64,
-    /// Calls that took at least so many nanoseconds are also in the trace one by one; 0 if none are.
+    /// Calls that took at least this many nanoseconds are also in the trace one by one; 0 if none are.
     pub span_min_nanos: u64,
     /// Samples that found out which calls were open, or that none was.
     pub samples: u64,
     /// Samples that failed to find out.
     pub torn: u64,
-    /// Samples whose path was too deep, or one path too many, to be kept whole.
+    /// Samples with a path too deep, or over the limit of paths: they count for its outer part.
     pub cut: u64,
     /// How long calls were open, by the samples, in ticks.
     pub busy_ticks: u64,
     /// How long no call was open, by the samples, in ticks.
     pub idle_ticks: u64,
-    /// Sum of the squares of what each sample of an open call stands for, in ticks^2.
+    /// Sum of the squares of the weights of samples of open calls, in ticks^2.
     pub squares: f64,
 }
 
 impl Sampling {
-    /// How many samples of equal weight would tell as much as those of open calls do: `(sum of weights)^2 / sum of
-    /// squares` (Kish, *Survey Sampling*, 1965). A sample's weight is the time that it stands for.
+    /// The number of equal samples with the same error: `(sum of weights)^2 / sum of squares` (Kish, *Survey Sampling*,
+    /// 1965). A sample's weight is the time since the one before.
     pub fn effective_samples(&self) -> f64 {
         let busy = self.busy_ticks as f64;
         if self.squares > 0.0 { busy * busy / self.squares } else { 0.0 }
@@ -44,22 +43,22 @@ impl Sampling {
 
     /// What makes figures doubtful. Each is a sentence without its full stop.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut warnings = Vec::new();
         // One in a hundred changes no share by more than a point.
         if self.torn > self.samples / 100 {
             let samples = times(self.torn, "sample", "samples");
-            told.push(format!(
-                "{samples} of {} did not see which calls were open: the next ones stand for them",
+            warnings.push(format!(
+                "{samples} of {} did not see which calls were open: the next ones count for them",
                 self.torn + self.samples
             ));
         }
         if self.cut > 0 {
             let samples = times(self.cut, "sample", "samples");
-            told.push(format!(
+            warnings.push(format!(
                 "the path of {samples} was deeper, or one more, than is kept: they count for its outer part"
             ));
         }
-        told
+        warnings
     }
 
     /// Half the width of the interval that a share of the time of open calls lies in with 95 % confidence, as a share.
@@ -87,7 +86,7 @@ pub(crate) fn wilson(share: f64, samples: f64) -> f64 {
 pub struct SampledPlace {
     /// How many samples.
     pub samples: u64,
-    /// The time that they stand for, in ticks.
+    /// Their weight, in ticks.
     pub ticks: u64,
 }
 
@@ -103,7 +102,7 @@ pub type SampledPlaces = BTreeMap<(FuncId, u32), SampledPlace>;
 /// The same by the node of the tree, where the function is called on a path.
 pub type TreePlaces = BTreeMap<(NodeId, u32), SampledPlace>;
 
-/// What one window says.
+/// One window of a profile.
 #[derive(Clone, Debug)]
 pub struct WindowProfile {
     /// Its lane.

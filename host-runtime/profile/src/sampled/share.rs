@@ -1,4 +1,4 @@
-//! How often functions were called on the paths that samples found.
+//! Exact counts of calls, shared out among sampled paths.
 
 use crate::tree::links::link_number;
 use crate::tree::nodes::{Node, NodeId};
@@ -8,24 +8,25 @@ use std::collections::BTreeMap;
 
 /// Of a function's paths that have no calls yet.
 #[derive(Default)]
-struct Left {
+struct Rest {
     ticks: f64,
     paths: u64,
     calls: u64,
 }
 
-/// Shares out the calls of each function among its paths. A path is that of one call at least while there are any left. `roots` says of each
-/// node what its window hangs below, since calls are counted by that too. What is below the link of a slow call is one call.
+/// Shares out the calls of each function among its paths. Each path gets at least one call while there are any left.
+/// `roots` has the root of each node's window, as calls are counted by window root too. A path below the link of a slow
+/// call is one call.
 pub(super) fn share_out(nodes: &mut [Node], roots: &[NodeId], calls: &BTreeMap<(NodeId, FuncId), u64>) {
-    let mut left: FxHashMap<(NodeId, FuncId), Left> = FxHashMap::default();
-    let mut told: FxHashSet<FuncId> = FxHashSet::default();
+    let mut left: FxHashMap<(NodeId, FuncId), Rest> = FxHashMap::default();
+    let mut seen: FxHashSet<FuncId> = FxHashSet::default();
     let slow: Vec<bool> =
         nodes.iter().zip(roots).map(|(node, root)| is_below_slow(node, nodes, *root)).collect();
     for ((node, root), is_slow) in nodes.iter().zip(roots).zip(&slow).skip(1) {
         let key = (*root, node.func);
         let left = left
             .entry(key)
-            .or_insert_with(|| Left { calls: calls.get(&key).copied().unwrap_or(0), ..Left::default() });
+            .or_insert_with(|| Rest { calls: calls.get(&key).copied().unwrap_or(0), ..Rest::default() });
         if !is_slow {
             left.ticks += node.total_ticks as f64;
             left.paths += 1;
@@ -33,7 +34,7 @@ pub(super) fn share_out(nodes: &mut [Node], roots: &[NodeId], calls: &BTreeMap<(
     }
     for n in 1..nodes.len() {
         let Some(left) = left.get_mut(&(roots[n], nodes[n].func)) else { continue };
-        if slow[n] && left.calls > 0 && told.insert(nodes[nodes[n].parent.index()].func) {
+        if slow[n] && left.calls > 0 && seen.insert(nodes[nodes[n].parent.index()].func) {
             nodes[n].calls = 1;
             left.calls -= 1;
         }
@@ -42,7 +43,7 @@ pub(super) fn share_out(nodes: &mut [Node], roots: &[NodeId], calls: &BTreeMap<(
     {
         let Some(left) = left.get_mut(&(*root, node.func)) else { continue };
         let ticks = node.total_ticks as f64;
-        // Of what is left, so that nothing is lost to rounding, and the last path gets the rest.
+        // A part of the rest, so that rounding loses nothing, and the last path gets all of it.
         node.calls = match left.paths {
             0 | 1 => left.calls,
             _ if left.ticks > 0.0 => ((left.calls as f64 * (ticks / left.ticks)).round() as u64).max(1),
@@ -55,7 +56,7 @@ pub(super) fn share_out(nodes: &mut [Node], roots: &[NodeId], calls: &BTreeMap<(
     }
 }
 
-/// Whether a node is that of a slow call: right below a link that isn't its window's.
+/// Whether a node is a slow call's: directly below a link that isn't its window's.
 fn is_below_slow(node: &Node, nodes: &[Node], root: NodeId) -> bool {
     let parent = nodes.get(node.parent.index());
     node.parent != root && parent.is_some_and(|parent| link_number(parent.func).is_some())

@@ -1,4 +1,4 @@
-//! Profiles that were sampled: the sum of their windows.
+//! Sums up the windows of a sampled profile.
 
 use crate::frames::filter::{CallFilter, WindowChoice};
 use crate::frames::open::LaneStatus;
@@ -19,7 +19,7 @@ pub(crate) struct Windows {
     pub(crate) sampling: Sampling,
     /// Of all windows.
     pub(super) paths: Paths,
-    /// By what the window's calls hang below: the root, or the node of the span whose children all of them are.
+    /// By the root of the window: the tree's root, or the link of the span that all of the window's calls are below.
     calls: BTreeMap<(NodeId, FuncId), u64>,
     /// The latter nodes.
     below_spans: FxHashSet<NodeId>,
@@ -29,7 +29,7 @@ pub(crate) struct Windows {
     /// Of each lane the last so far, where only that is wanted.
     last: BTreeMap<u32, Window>,
     /// Each for itself, where that is wanted, in their order in the trace.
-    each: Vec<One>,
+    each: Vec<SingleWindow>,
     /// How many entries the windows in `last` and `each` have, or would have.
     entries: usize,
     /// How many windows are not among them for that.
@@ -38,7 +38,7 @@ pub(crate) struct Windows {
 
 /// How many entries the windows may have that are kept each for itself: 100 bytes are an entry.
 const MAX_ENTRIES: usize = 1 << 20;
-/// How many places are kept: 50 bytes each. What is beyond has none.
+/// How many places are kept: 50 bytes each. Samples over the limit have no place.
 const MAX_PLACES: usize = 1 << 20;
 /// What a window takes beside its nodes and counts, in entries.
 const WINDOW_ENTRIES: usize = 8;
@@ -49,7 +49,7 @@ fn entries_of(window: &Window) -> usize {
 
 /// A window for itself.
 #[derive(Clone, Debug)]
-struct One {
+struct SingleWindow {
     recorder: u32,
     number: u64,
     range: (u64, u64),
@@ -88,8 +88,7 @@ impl Paths {
         self.by_path.get(&(parent, func)).copied()
     }
 
-    /// Sums up the totals from the leaves to the root, and what a call took on average, which stands for the shortest and
-    /// the longest too.
+    /// Sums up the totals from the leaves to the root. The shortest and the longest call of a node are set to its mean.
     fn sum_up(&mut self) {
         self.nodes.iter_mut().for_each(|node| node.total_ticks = node.self_ticks);
         for index in (1..self.nodes.len()).rev() {
@@ -117,8 +116,8 @@ impl Windows {
         self.paths.nodes.len()
     }
 
-    /// Adds one, if the filter wants it. `parent` is the node that all of it gets below, if it gets one; `link` answers the one that calls
-    /// of a function get below.
+    /// Adds one, if the filter wants it. `parent` is the link that the whole window goes below, if any; `link` returns the
+    /// link for calls of a function.
     pub(crate) fn add(
         &mut self,
         window: &Window,
@@ -142,7 +141,7 @@ impl Windows {
         if filter.is_some_and(|filter| !filter.wants_lane(LaneId { recorder: window.recorder, stack: 0 })) {
             return;
         }
-        self.sampling.most_windows = self.sampling.most_windows.max(number);
+        self.sampling.max_windows = self.sampling.max_windows.max(number);
         match filter.map(|filter| filter.windows).unwrap_or_default() {
             WindowChoice::Sum => self.sum(window, parent, link),
             WindowChoice::Nth(wanted) if wanted == number => self.sum(window, parent, link),
@@ -158,7 +157,7 @@ impl Windows {
                 let mut windows = Windows::default();
                 windows.sum(window, None, |_| None);
                 let range = (start_ticks, end_ticks);
-                self.each.push(One { recorder: window.recorder, number, range, windows });
+                self.each.push(SingleWindow { recorder: window.recorder, number, range, windows });
             }
         }
     }
@@ -220,7 +219,7 @@ impl Windows {
             if let Some(link) = link(node.func) {
                 parent = self.paths.kept_path(parent, link).unwrap_or(parent);
             }
-            // What is beyond the limit counts for its outer part, as what a sampler cuts does.
+            // A path over the limit counts for its outer part, as a path that the sampler cut does.
             let place = self.paths.kept_path(parent, node.func).unwrap_or_else(|| {
                 self.sampling.cut = self.sampling.cut.saturating_add(node.samples);
                 parent
@@ -280,21 +279,23 @@ impl Windows {
     ) -> Vec<WindowProfile> {
         let each = std::mem::take(&mut self.each);
         each.into_iter()
-            .map(|One { recorder, number, range: (start_ticks, end_ticks), windows }| WindowProfile {
-                lane: LaneId { recorder, stack: 0 },
-                number,
-                start_ticks,
-                end_ticks,
-                sampling: windows.sampling.clone(),
-                tree: CallTree::new(windows.into_nodes(filter, symbols)),
+            .map(|SingleWindow { recorder, number, range: (start_ticks, end_ticks), windows }| {
+                WindowProfile {
+                    lane: LaneId { recorder, stack: 0 },
+                    number,
+                    start_ticks,
+                    end_ticks,
+                    sampling: windows.sampling.clone(),
+                    tree: CallTree::new(windows.into_nodes(filter, symbols)),
+                }
             })
             .collect()
     }
 
     /// The nodes of the tree of those calls that the filter lets through.
     ///
-    /// The calls of a function are shared out among its paths by the time that each took: their sum is exact, the parts
-    /// are guesses. Functions that no sample found stand below [`UNSEEN`].
+    /// The calls of a function are shared out among its paths by the time that each took: their sum is exact, the parts are
+    /// estimates. Functions that no sample found are below [`UNSEEN`].
     pub(crate) fn into_nodes(self, filter: Option<&CallFilter<'_>>, symbols: &Symbols) -> Vec<Node> {
         let Windows { mut paths, calls, below_spans, .. } = self;
         let mut roots: Vec<NodeId> = Vec::with_capacity(paths.nodes.len());
@@ -327,7 +328,7 @@ impl Windows {
     }
 }
 
-/// Whether a node stands for the host, or for the host's calls below a span.
+/// Whether a node is the root, or a chain of links below it.
 fn is_outside(nodes: &[Node], mut id: NodeId) -> bool {
     while let Some(node) = nodes.get(id.index()).filter(|node| link_number(node.func).is_some()) {
         id = node.parent;
@@ -335,15 +336,15 @@ fn is_outside(nodes: &[Node], mut id: NodeId) -> bool {
     id == CallTree::ROOT
 }
 
-/// What a filter leaves: the time of calls that are left out is that of the calls around them, as if they had had no
-/// probes. And where those went that are left, by their indices.
+/// The nodes that a filter keeps: the time of the others becomes self time of the calls around them, as if they had had no
+/// probes. And the new id of each kept node, by its old index.
 pub(super) fn filtered(
     nodes: &[Node],
     filter: &CallFilter<'_>,
     symbols: &Symbols,
 ) -> (Paths, Vec<Option<NodeId>>) {
     let mut left = Paths::default();
-    // Where each node went, and how many levels deep that is; nobody has what is outside of all.
+    // The new node of each old one, and its level.
     let mut places: Vec<(NodeId, u32)> = vec![(CallTree::ROOT, 0)];
     let mut kept = vec![Some(CallTree::ROOT)];
     for node in nodes.iter().skip(1) {

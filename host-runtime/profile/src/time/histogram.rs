@@ -1,11 +1,11 @@
-//! How long the calls of a function took, as a histogram on a logarithmic scale: percentiles in bounded memory.
+//! Histograms of durations on a logarithmic scale: percentiles in bounded memory.
 
 use crate::limits::MAX_CACHED;
 use crate::tree::observer::{Call, CallObserver};
 use kperf_abi::FuncId;
 use rustc_hash::FxHashMap;
 
-/// Each doubling has so many buckets.
+/// Buckets of each doubling.
 const PER_DOUBLING: u64 = 16;
 
 /// Counts of durations. The counts are exact; a duration is known to 1/32 of it (3.2 %), exactly below 16 ticks. At most
@@ -89,10 +89,10 @@ impl Histogram {
 
     /// The calls in at most `most` rows, without gaps between the first and the last. All rows are equally wide on the scale, and
     /// as narrow as `most` allows.
-    pub fn rows(&self, most: usize) -> Vec<Bucket> {
+    pub fn rows(&self, max: usize) -> Vec<Bucket> {
         let (first, last) = (index_of(self.min_ticks), index_of(self.max_ticks));
         let mut step = 1;
-        while last / step - first / step >= most.max(1) {
+        while last / step - first / step >= max.max(1) {
             step *= 2;
         }
         (first / step..=last / step)
@@ -116,7 +116,7 @@ fn index_of(ticks: u64) -> usize {
     (doublings * PER_DOUBLING + (ticks >> doublings)) as usize
 }
 
-/// The least duration of a bucket; `u64::MAX` beyond the last.
+/// The least duration of a bucket; `u64::MAX` after the last.
 fn start_of(index: usize) -> u64 {
     let index = index as u64;
     let doublings = (index / PER_DOUBLING).saturating_sub(1) as u32;
@@ -138,7 +138,7 @@ pub struct Histograms {
 const MAX_BUCKETS: usize = 12 << 20;
 
 impl Histograms {
-    /// The histogram of one function; `None` if nobody called it, or if too many functions came before it.
+    /// The histogram of one function; `None` if it was never called, or is over the limit of functions.
     pub fn get(&self, func: FuncId) -> Option<&Histogram> {
         self.by_func.get(&func)
     }
@@ -191,9 +191,9 @@ mod tests {
     fn rows_have_every_call_and_no_gaps() {
         let mut histogram = Histogram::default();
         [3, 3, 900, 1_000_000].into_iter().for_each(|ticks| histogram.add(ticks));
-        for most in [1, 2, 7, 20, 1_000] {
-            let rows = histogram.rows(most);
-            assert!(rows.len() <= most, "{most}: {rows:?}");
+        for max in [1, 2, 7, 20, 1_000] {
+            let rows = histogram.rows(max);
+            assert!(rows.len() <= max, "{max}: {rows:?}");
             assert_eq!(rows.iter().map(|row| row.count).sum::<u64>(), 4);
             assert!(rows.windows(2).all(|pair| pair[0].end_ticks == pair[1].start_ticks));
             assert!(rows[0].count > 0 && rows[rows.len() - 1].count > 0);

@@ -1,4 +1,4 @@
-//! When calls happened, and how long they took.
+//! Times of calls: timeline, slices, histograms.
 
 pub(crate) mod histogram;
 pub(crate) mod slices;

@@ -1,4 +1,4 @@
-//! How long the calls of each path took, slice by slice of the run: what a stretch of time is summed up from.
+//! The time of each path by slices of the run. The figures of a range of time are sums of slices.
 //!
 //! Slices are equally long, `2^n` ticks. Memory is bounded: a node of the call tree has an entry for each slice in which
 //! its calls were open, and when all have more entries than the budget, slices are made twice as long. The slices of a

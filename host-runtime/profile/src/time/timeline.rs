@@ -1,8 +1,8 @@
-//! The calls as spans on a time axis, in levels of detail: what a timeline draws.
+//! Calls as spans on a time axis, in levels of detail.
 //!
 //! A level has a resolution. Neighbours on one lane and depth that fit together into less than that are one span, which
-//! keeps how many calls it stands for; whatever is as long as the resolution stays as it was. A picture whose pixels are
-//! no finer than the resolution looks the same as one of all calls.
+//! keeps the number of its calls; spans as long as the resolution stay as they were. A picture whose pixels are no finer
+//! than the resolution looks the same as one of all calls.
 //!
 //! Memory is bounded: only the finest level is kept while a trace streams by, and when it has more spans than the budget,
 //! its resolution is doubled and neighbours are merged. The coarser levels are made of the finest in the end.
@@ -12,7 +12,7 @@ use kperf_abi::FuncId;
 use kperf_trace::LaneId;
 use rustc_hash::FxHashMap;
 
-/// A call, or several that are too short to be told apart.
+/// A call, or several joined ones that are shorter than the resolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Where the first of them begins.
@@ -46,7 +46,7 @@ pub struct LaneSpans {
 /// All lanes at one resolution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// Spans that fit together into less than so many ticks are one.
+    /// Neighbouring spans that together take less than this many ticks are joined.
     pub resolution_ticks: u64,
     /// The lanes, in the order in which they first ended a call.
     pub lanes: Vec<LaneSpans>,
@@ -71,7 +71,7 @@ impl Level {
 /// How many calls were left out because no picture could show them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Calls of lanes beyond [`Timeline::LANES`].
+    /// Calls of lanes over [`Timeline::LANES`].
     pub calls_of_lanes: u64,
     /// Calls deeper than [`Timeline::DEPTH`].
     pub deeper_calls: u64,
@@ -94,9 +94,9 @@ impl Timeline {
     pub const LANES: usize = 256;
     /// How many levels of calls are kept of each.
     pub const DEPTH: usize = 512;
-    /// Each level's resolution is that of the finer one times this.
+    /// Each level is this many times as coarse as the finer one.
     const STEP: u64 = 4;
-    /// No coarser level is of use below so many spans.
+    /// Levels with fewer spans have no coarser level.
     const FEW: usize = 4_000;
 
     /// Nothing yet; the finest level will have at most `budget` spans (or as many as there are lanes and depths, if that
@@ -112,7 +112,7 @@ impl Timeline {
         }
     }
 
-    /// What is not in the levels.
+    /// Calls that are not in the levels.
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }

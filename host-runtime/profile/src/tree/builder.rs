@@ -1,4 +1,4 @@
-//! Builds the call tree while the trace streams by.
+//! Builds the call tree while the trace is read.
 
 use crate::frames::counts::Counts;
 use crate::frames::named::TraceVisitor;
@@ -19,8 +19,8 @@ use std::io;
 /// Takes the batches of a trace and grows the tree. Its memory: a node for each path, [`MAX_PATHS`] of them at most, and a
 /// frame for each open call, [`MAX_OPEN_FRAMES`](crate::MAX_OPEN_FRAMES) at most.
 #[derive(Clone, Debug)]
-pub struct CallTreeBuilder<O: CallObserver = ()> {
-    frames: Frames<Growth<O>>,
+pub struct CallTreeBuilder {
+    frames: Frames<Growth<()>>,
 }
 
 impl Default for CallTreeBuilder {
@@ -32,21 +32,14 @@ impl Default for CallTreeBuilder {
 impl CallTreeBuilder {
     /// A tree of nothing but its root.
     pub fn new() -> CallTreeBuilder {
-        CallTreeBuilder::with_observer(())
+        CallTreeBuilder { frames: Frames::new(Growth::new(())) }
     }
 
-    /// A tree of nothing but its root. It gets at most `paths` nodes, those of [`OTHER`](crate::OTHER) not counted, and keeps at
+    /// A tree of nothing but its root. It gets at most `paths` nodes, not counting nodes of [`OTHER`](crate::OTHER), and keeps at
     /// most `open_frames` open frames.
     pub fn with_limits(paths: usize, open_frames: usize) -> CallTreeBuilder {
-        let growth = Growth { most: paths, ..Growth::new(()) };
+        let growth = Growth { max_nodes: paths, ..Growth::new(()) };
         CallTreeBuilder { frames: Frames::with_limit(growth, open_frames) }
-    }
-}
-
-impl<O: CallObserver> CallTreeBuilder<O> {
-    /// A tree of nothing but its root, and an observer that sees each call that goes into it.
-    pub fn with_observer(observer: O) -> CallTreeBuilder<O> {
-        CallTreeBuilder { frames: Frames::new(Growth::new(observer)) }
     }
 
     /// Takes the next batch.
@@ -67,7 +60,7 @@ impl<O: CallObserver> CallTreeBuilder<O> {
         self.frames.counts()
     }
 
-    /// What didn't fit together so far.
+    /// Events that contradict each other so far.
     pub fn problems(&self) -> &Problems {
         self.frames.problems()
     }
@@ -77,7 +70,7 @@ impl<O: CallObserver> CallTreeBuilder<O> {
         self.frames.last_ticks()
     }
 
-    /// Closes what is still open, as cut off at `end_ticks` (or at its lane's last event, if that comes later).
+    /// Closes open calls as cut off at `end_ticks`, or at their lane's last event if that is later.
     pub fn close(&mut self, end_ticks: u64) {
         match self.frames.finish(end_ticks, Unit::Time) {
             Ok(()) => {}
@@ -85,13 +78,8 @@ impl<O: CallObserver> CallTreeBuilder<O> {
         }
     }
 
-    /// The tree. What is still open is closed as [`CallTreeBuilder::close`] does.
-    pub fn finish(self, end_ticks: u64) -> CallTree {
-        self.finish_with_observer(end_ticks).0
-    }
-
-    /// The tree, and the observer that saw its calls.
-    pub fn finish_with_observer(mut self, end_ticks: u64) -> (CallTree, O) {
+    /// The tree. Open calls are closed as [`CallTreeBuilder::close`] does.
+    pub fn finish(mut self, end_ticks: u64) -> CallTree {
         self.close(end_ticks);
         let mut growth = self.frames.into_visitor();
         growth.end();
@@ -116,20 +104,21 @@ pub(crate) struct Growth<O> {
     /// For filters; not used by the tree.
     pub(crate) symbols: Symbols,
     nodes: Vec<Node>,
-    /// From so many nodes on the tree only gets nodes of [`OTHER`]. A node has at most one such child, which has no children.
-    most: usize,
+    /// With this many nodes the tree is full and only gets nodes of [`OTHER`]. A node has at most one such child, which has
+    /// no children.
+    max_nodes: usize,
     callees: Vec<Callees>,
     /// Node by parent and function, for the children that are not at hand in the parent's [`Callees`].
     others: FxHashMap<(u32, FuncId), u32>,
     /// Of the calls in nodes of [`OTHER`], by function.
     pub(crate) unplaced: Unplaced,
-    /// What the outermost calls hang below: the tree's root, or that of the slow calls that samples saw.
+    /// The parent of outermost calls: the tree's root, or the root of the slow calls that samples saw.
     root: u32,
-    /// The latter, if there are any. They are told to the observer, and are not in the tree in the end.
+    /// The root of slow calls, if there are any. The observer sees them; the finished tree doesn't have them.
     spans: Option<u32>,
 }
 
-/// In so many of the calls around a call its function is looked for.
+/// In how many of the innermost calls around a call its function is searched for.
 const MAX_LOOKED_AT: usize = 4096;
 
 /// How many children of a node are found without hashing.
@@ -141,7 +130,7 @@ const AT_HAND: usize = 8;
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Callees {
-    /// [`HOST`], which nobody calls, where there is none.
+    /// [`HOST`], which is never called, for a free place.
     funcs: [FuncId; AT_HAND],
     nodes: [u32; AT_HAND],
 }
@@ -169,7 +158,7 @@ impl<O: CallObserver> Growth<O> {
             observer,
             symbols,
             nodes,
-            most: MAX_PATHS,
+            max_nodes: MAX_PATHS,
             callees,
             others,
             unplaced: Unplaced::default(),
@@ -178,11 +167,10 @@ impl<O: CallObserver> Growth<O> {
         }
     }
 
-    /// The complete tree, and the observer that saw its calls.
-    pub(crate) fn into_tree(mut self) -> (CallTree, O) {
+    /// The complete tree.
+    pub(crate) fn into_tree(mut self) -> CallTree {
         let unplaced = std::mem::take(&mut self.unplaced);
-        let (nodes, observer) = self.into_nodes();
-        (CallTree::new(nodes).with_unplaced(unplaced), observer)
+        CallTree::new(self.into_nodes().0).with_unplaced(unplaced)
     }
 
     /// The nodes of the tree, the root not complete yet, and the observer that saw its calls.
@@ -240,7 +228,7 @@ impl<O: CallObserver> Growth<O> {
         }
         let call = UnplacedCall {
             ticks,
-            own_ticks: ticks.saturating_sub(frame.children_ticks),
+            self_ticks: ticks.saturating_sub(frame.children_ticks),
             is_outermost,
             is_outermost_of_arc,
             unwound: ending.is_caught(),
@@ -259,11 +247,11 @@ impl<O: CallObserver> Growth<O> {
         child
     }
 
-    /// A child that isn't at hand; a new one if all that there are were. Beyond the limit it is the one of [`OTHER`].
+    /// A child that isn't at hand; a new one if all that there are were. Over the limit it is the child of [`OTHER`].
     fn unseen_child(&mut self, parent: u32, func: FuncId, is_new: bool) -> u32 {
         let next = self.nodes.len() as u32;
         let mut place = (parent, func);
-        if self.nodes.len() >= self.most {
+        if self.nodes.len() >= self.max_nodes {
             if self.nodes[parent as usize].func == OTHER {
                 return parent;
             }
@@ -310,7 +298,7 @@ impl<O: CallObserver> Visitor for Growth<O> {
         ticks: u64,
     ) -> Result<(), Never> {
         let duration = ticks.saturating_sub(frame.start_ticks);
-        // What is called inside of OTHER is in the same node, whose total is that of the outermost calls.
+        // Calls inside of OTHER are in the same node, which has the total of the outermost calls.
         let mut of_node = duration;
         let mut is_shared = false;
         if let Some(parent) = parents.last_mut() {

@@ -1,4 +1,4 @@
-//! The call graph: who calls whom, in gprof's words.
+//! The call graph, with gprof's terms.
 
 use crate::symbols::{HOST, OTHER, Symbols, is_outside};
 use crate::tree::flat::{FlatProfile, NodeTimes, Row};
@@ -19,7 +19,7 @@ pub struct CallGraph {
 /// All calls of one function by another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arc {
-    /// The caller; [`HOST`] for calls from outside the guest, [`UNSEEN`](crate::UNSEEN) if nobody knows it.
+    /// The caller; [`HOST`] for calls from outside the guest, [`UNSEEN`](crate::UNSEEN) if it is unknown.
     pub caller: FuncId,
     /// The function that is called.
     pub callee: FuncId,
@@ -39,17 +39,17 @@ impl Arc {
     }
 }
 
-/// What is summed up for an arc.
+/// The sums of an arc.
 #[derive(Default)]
 struct Sums {
     calls: u64,
     total: f64,
-    own: f64,
+    self_time: f64,
     /// How many calls of this arc are open on the path of the walk.
     open: u32,
 }
 
-/// Adds the calls in nodes of [`OTHER`] whose caller is known. If these are all of them, nobody calls it.
+/// Adds the calls in nodes of [`OTHER`] with a known caller. If all have one, [`OTHER`] has no arcs.
 fn add_unplaced(
     tree: &CallTree,
     nodes: &NodeTimes,
@@ -59,7 +59,7 @@ fn add_unplaced(
     for (func, caller, part) in tree.unplaced().iter().filter(|(func, ..)| !is_outside(*func)) {
         let sum = sums.entry((caller, func)).or_default();
         sum.calls += part.calls;
-        sum.own += nodes.nanos(part.self_ticks);
+        sum.self_time += nodes.nanos(part.self_ticks);
         sum.total += nodes.nanos(part.arc_ticks);
     }
     if !has_others {
@@ -88,9 +88,9 @@ impl CallGraph {
                 sum.open -= 1;
                 return;
             }
-            let (own, total, _) = nodes.of(id);
+            let (self_time, total, _) = nodes.of(id);
             sum.calls += tree.get(id).map_or(0, |node| node.calls);
-            sum.own += own;
+            sum.self_time += self_time;
             if sum.open == 0 {
                 sum.total += total;
             }
@@ -106,8 +106,8 @@ impl CallGraph {
                 caller,
                 callee,
                 calls: sums.calls,
-                total_nanos: sums.total.max(sums.own).max(0.0),
-                self_nanos: sums.own.max(0.0),
+                total_nanos: sums.total.max(sums.self_time).max(0.0),
+                self_nanos: sums.self_time.max(0.0),
             })
             .collect();
         arcs.sort_by(|a, b| {

@@ -30,7 +30,7 @@ pub struct Row {
     pub name: Arc<str>,
     /// How often it was called.
     pub calls: u64,
-    /// Whether its calls were only counted. Then nobody knows its times: they are 0 here, and part of its callers' times.
+    /// Whether its calls were only counted. Then its times are unknown: they are 0 here, and part of its callers' times.
     pub is_counted: bool,
     /// How long its calls were open. Recursion counts once: a call inside a call of the same function adds nothing. Never more
     /// than the wall time of its lanes.
@@ -62,12 +62,12 @@ pub struct Caller {
     pub calls: u64,
 }
 
-/// What is summed up for a function; sums may be negative where more is compensated than was measured.
+/// The sums of a function; they may be negative where more is compensated than was measured.
 #[derive(Default)]
 struct Sums {
     calls: u64,
     total: f64,
-    own: f64,
+    self_time: f64,
     of_all_calls: f64,
     min: Option<f64>,
     max: f64,
@@ -94,7 +94,7 @@ impl FlatProfile {
     /// * A self time loses, for each call of the function, the cost between its own enter and leave, and for each call that it
     ///   makes, the cost that falls to the caller. A call that was only counted costs its caller just the latter.
     /// * A total loses the cost of all calls inside it.
-    /// * The shortest and the longest call lose the mean cost on their path: nobody knows which calls just these two made.
+    /// * The shortest and the longest call lose the mean cost on their path: which calls these two made is unknown.
     ///
     /// Figures are summed up before any is cut at 0, so that the errors of a coarse clock cancel out.
     pub fn new(
@@ -107,9 +107,9 @@ impl FlatProfile {
         let mut sums: FxHashMap<FuncId, Sums> = FxHashMap::default();
         for (id, node) in tree.iter().filter(|(_, node)| !is_outside(node.func)) {
             let sum = sums.entry(node.func).or_default();
-            let (own, total, cost_per_call) = nodes.of(id);
+            let (self_time, total, cost_per_call) = nodes.of(id);
             sum.calls += node.calls;
-            sum.own += own;
+            sum.self_time += self_time;
             sum.of_all_calls += total;
             sum.unwound += u64::from(node.unwound);
             sum.unfinished += u64::from(node.unfinished);
@@ -139,20 +139,20 @@ impl FlatProfile {
     }
 }
 
-/// Gives functions what is in nodes of [`OTHER`] of theirs. Answers the recorder's part, in nanoseconds.
+/// Adds the calls in nodes of [`OTHER`] to their functions. Returns the recorder's part, in nanoseconds.
 fn add_unplaced(unplaced: &Unplaced, nodes: &NodeTimes, sums: &mut FxHashMap<FuncId, Sums>) -> f64 {
-    let (mut calls, mut own, mut of_recorder) = (0, 0.0, 0.0);
+    let (mut calls, mut self_time, mut of_recorder) = (0, 0.0, 0.0);
     for (func, caller, part) in unplaced.iter() {
-        let part_own = nodes.nanos(part.self_ticks);
-        own += part_own;
+        let part_self = nodes.nanos(part.self_ticks);
+        self_time += part_self;
         if func == RECORDER {
-            of_recorder += part_own;
+            of_recorder += part_self;
             continue;
         }
         calls += part.calls;
         let sum = sums.entry(func).or_default();
         sum.calls += part.calls;
-        sum.own += part_own;
+        sum.self_time += part_self;
         sum.total += nodes.nanos(part.total_ticks);
         sum.of_all_calls += nodes.nanos(part.all_ticks);
         let min = nodes.nanos(part.min_ticks);
@@ -164,7 +164,7 @@ fn add_unplaced(unplaced: &Unplaced, nodes: &NodeTimes, sums: &mut FxHashMap<Fun
     }
     if let Some(other) = sums.get_mut(&OTHER) {
         other.calls = other.calls.saturating_sub(calls);
-        other.own -= own;
+        other.self_time -= self_time;
         if other.calls == 0 {
             sums.remove(&OTHER);
         }
@@ -198,8 +198,8 @@ impl Sums {
             calls: self.calls,
             is_counted: symbols.is_counted(func),
             // Calls below nothing may have taken more from the total than was in it.
-            total_nanos: self.total.max(self.own).max(0.0),
-            self_nanos: self.own.max(0.0),
+            total_nanos: self.total.max(self.self_time).max(0.0),
+            self_nanos: self.self_time.max(0.0),
             average_nanos: (self.of_all_calls / self.calls.max(1) as f64).max(0.0),
             min_nanos: self.min.unwrap_or(0.0).max(0.0),
             max_nanos: self.max.max(0.0),
@@ -214,7 +214,7 @@ impl Sums {
 /// The nodes' times in nanoseconds, compensated or not. All vectors are indexed by node.
 pub struct NodeTimes {
     nanos_per_tick: f64,
-    own: Vec<f64>,
+    self_time: Vec<f64>,
     total: Vec<f64>,
     cost_per_call: Vec<f64>,
 }
@@ -232,14 +232,14 @@ impl NodeTimes {
         let nodes = tree.nodes();
         // Calls that a filter left out cost their node all that a probe costs.
         let hidden = |node: &Node| node.hidden_calls as f64 * (inside_nanos + outside_nanos);
-        // What is counted only has no inside: its one event costs its caller about what an enter does, or a leave.
+        // A counted function has one event, which costs its caller about as much as an enter or a leave.
         let inside = |node: &Node| if symbols.is_counted(node.func) { 0.0 } else { inside_nanos };
         let mut costs: Vec<f64> =
             nodes.iter().map(|node| node.calls as f64 * inside(node) + hidden(node)).collect();
         for (_, node) in tree.iter() {
             costs[node.parent.index()] += node.calls as f64 * outside_nanos;
         }
-        let own = nodes
+        let self_time = nodes
             .iter()
             .zip(&costs)
             .map(|(node, cost)| node.self_ticks as f64 * nanos_per_tick - cost)
@@ -255,7 +255,7 @@ impl NodeTimes {
             .collect();
         let cost_per_call =
             nodes.iter().zip(&costs).map(|(node, cost)| cost / node.calls.max(1) as f64).collect();
-        NodeTimes { nanos_per_tick, own, total, cost_per_call }
+        NodeTimes { nanos_per_tick, self_time, total, cost_per_call }
     }
 
     /// A time of the tree in nanoseconds.
@@ -266,6 +266,6 @@ impl NodeTimes {
     /// Self time, total and mean cost of the probes in a call, of a node of the tree.
     pub fn of(&self, id: NodeId) -> (f64, f64, f64) {
         let index = id.index();
-        (self.own[index], self.total[index], self.cost_per_call[index])
+        (self.self_time[index], self.total[index], self.cost_per_call[index])
     }
 }

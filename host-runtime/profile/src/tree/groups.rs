@@ -15,7 +15,7 @@ pub struct Group {
     pub name: String,
     /// How many of them were called.
     pub functions: u64,
-    /// Whether the calls of all of them were only counted: then nobody knows their times.
+    /// Whether the calls of all of them were only counted: then their times are unknown.
     pub is_counted: bool,
     /// How often they were called.
     pub calls: u64,
@@ -36,7 +36,7 @@ struct Sums {
     calls: u64,
     entries: u64,
     total: f64,
-    own: f64,
+    self_time: f64,
     open: u32,
 }
 
@@ -80,12 +80,12 @@ impl Group {
                 sum.open -= 1;
                 return;
             }
-            let (own, total, _) = nodes.of(id);
+            let (self_time, total, _) = nodes.of(id);
             let caller = tree.get(node.parent).map_or(HOST, |parent| parent.func);
             let from_outside = node.parent == CallTree::ROOT || by_func.get(&caller) != Some(&group);
             sum.calls += node.calls;
             sum.entries += if from_outside { node.calls } else { 0 };
-            sum.own += own;
+            sum.self_time += self_time;
             if sum.open == 0 {
                 sum.total += total;
             }
@@ -94,16 +94,16 @@ impl Group {
         if let Some(unplaced) = unplaced {
             add_unplaced(tree, unplaced, &nodes, &by_func, &mut sums);
         }
-        let whole: f64 = sums.iter().map(|sum| sum.own.max(0.0)).sum();
+        let whole: f64 = sums.iter().map(|sum| sum.self_time.max(0.0)).sum();
         let group = |(name, sum): (String, Sums)| Group {
             name,
             functions: sum.functions,
             is_counted: sum.counted == sum.functions,
             calls: sum.calls,
             entries: sum.entries,
-            total_nanos: sum.total.max(sum.own).max(0.0),
-            self_nanos: sum.own.max(0.0),
-            share: if whole > 0.0 { sum.own.max(0.0) / whole } else { 0.0 },
+            total_nanos: sum.total.max(sum.self_time).max(0.0),
+            self_nanos: sum.self_time.max(0.0),
+            share: if whole > 0.0 { sum.self_time.max(0.0) / whole } else { 0.0 },
         };
         let mut groups: Vec<Group> =
             names.into_iter().zip(sums).filter(|(_, sum)| sum.functions > 0).map(group).collect();
@@ -112,8 +112,8 @@ impl Group {
     }
 }
 
-/// Gives groups what is in nodes of [`OTHER`] of their functions'. How long functions of one group were open together isn't known there:
-/// the total of a group of several is that of the tree's paths.
+/// Adds the calls in nodes of [`OTHER`] to their functions' groups. How long functions of one group were open together is
+/// unknown there: the total of a group of several functions has only the tree's other paths.
 fn add_unplaced(
     tree: &CallTree,
     unplaced: &Unplaced,
@@ -122,21 +122,21 @@ fn add_unplaced(
     sums: &mut [Sums],
 ) {
     let in_nodes: u64 = tree.iter().map(|(_, node)| if node.func == OTHER { node.calls } else { 0 }).sum();
-    let (mut calls, mut own) = (0, 0.0);
+    let (mut calls, mut self_time) = (0, 0.0);
     for (func, caller, part) in unplaced.iter() {
-        let part_own = nodes.nanos(part.self_ticks);
-        own += part_own;
+        let part_self = nodes.nanos(part.self_ticks);
+        self_time += part_self;
         let Some(&group) = by_func.get(&func) else { continue };
         let Some(sum) = sums.get_mut(group) else { continue };
         calls += part.calls;
         sum.calls += part.calls;
-        sum.own += part_own;
+        sum.self_time += part_self;
         sum.entries += if by_func.get(&caller) == Some(&group) { 0 } else { part.calls };
         sum.total += if sum.functions == 1 { nodes.nanos(part.total_ticks) } else { 0.0 };
     }
     let Some(other) = by_func.get(&OTHER).and_then(|&group| sums.get_mut(group)) else { return };
     other.calls = other.calls.saturating_sub(calls);
-    other.own -= own;
+    other.self_time -= self_time;
     other.functions -= u64::from(calls >= in_nodes);
 }
 
@@ -168,7 +168,7 @@ pub fn namespace(name: &str) -> &str {
     let mut end = name.len();
     let mut depth = 0usize;
     let mut start = 0;
-    // The last separator outside of brackets and before the parameters; a return type stands before a space.
+    // The last separator outside of brackets and before the parameters. A return type ends with a space.
     let mut last = None;
     for (at, c) in name.char_indices() {
         match c {

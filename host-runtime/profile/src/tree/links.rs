@@ -1,7 +1,7 @@
-//! Which span of OpenTelemetry's calls fall into.
+//! Spans of OpenTelemetry as nodes of the call tree.
 //!
-//! A tree of calls that is split by spans has nodes of its own for them, links: what is below a link happened in its span. Functions'
-//! ids have 30 bits, so that those of links are free.
+//! A tree that is split by spans has a node for each span, a link: calls below a link happened in its span. Ids of
+//! functions have 30 bits, so larger ones are free for links.
 
 use crate::limits::MAX_PATHS;
 use crate::symbols::is_stand_in;
@@ -25,7 +25,7 @@ pub fn link_number(func: FuncId) -> Option<usize> {
 /// in this function was in that call.
 pub type SlowSpans = FxHashMap<(u32, FuncId), SpanLink>;
 
-/// The parents that the trace names, and the slow calls: an observer of the tree that grows, which answers where calls go.
+/// The links of a tree: an observer that decides below which link calls go.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     /// Links, in the order of their numbers.
@@ -33,10 +33,10 @@ pub(crate) struct Links {
     by_span: FxHashMap<SpanLink, FuncId>,
     slow: SlowSpans,
     recorders: FxHashMap<u32, Parents>,
-    /// The link of the host's call that is open on a lane, where a filter tells of calls later.
+    /// The link of the host's open call on a lane, where a filter passes calls on later.
     open: Option<FxHashMap<LaneId, Option<FuncId>>>,
-    /// Calls of the host that have none, because there are too many.
-    pub(crate) beyond: u64,
+    /// Calls of the host over the limit of links.
+    pub(crate) over_limit: u64,
 }
 
 /// The parents of a recorder's next calls.
@@ -46,13 +46,13 @@ struct Parents {
     of_stacks: FxHashMap<u32, Option<SpanLink>>,
 }
 
-/// Links get half of the paths that there may be, so that calls without one are told apart too.
+/// Links get at most half of the paths, so that calls without a link have paths too.
 const MAX_LINKED_PATHS: usize = MAX_PATHS / 2;
 /// How many recorders, and stacks of one, have parents. A trace has fewer.
 const MAX_PARENTS: usize = 1 << 17;
 
 impl Links {
-    /// `filtered` says whether a filter tells of calls late.
+    /// `filtered`: whether a filter passes calls on late.
     pub(crate) fn new(slow: SlowSpans, filtered: bool) -> Links {
         Links { slow, open: filtered.then(FxHashMap::default), ..Links::default() }
     }
@@ -75,7 +75,7 @@ impl Links {
         let parents = self.recorders.get(&lane.recorder)?;
         let span = parents.of_stacks.get(&lane.stack).copied().unwrap_or(parents.of_all)?;
         let link = self.link(span, nodes);
-        self.beyond += u64::from(link.is_none());
+        self.over_limit += u64::from(link.is_none());
         link
     }
 }
@@ -113,7 +113,7 @@ impl CallObserver for Links {
     fn window_of(&mut self, span: SpanLink, calls: u64, nodes: usize) -> Option<FuncId> {
         let link = self.link(span, nodes);
         if link.is_none() {
-            self.beyond = self.beyond.saturating_add(calls);
+            self.over_limit = self.over_limit.saturating_add(calls);
         }
         link
     }

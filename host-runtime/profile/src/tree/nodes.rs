@@ -1,4 +1,4 @@
-//! The call tree: who called whom on which path, how often, and how long that took.
+//! The call tree.
 
 use crate::symbols::HOST;
 use crate::tree::unplaced::Unplaced;
@@ -15,8 +15,7 @@ impl NodeId {
     }
 }
 
-/// All calls of one function that came about on one path. It fills a cache line, which every leave waits for in a large
-/// tree.
+/// All calls of one function on one path of callers. It fills a cache line, which every leave waits for in a large tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(64))]
 pub struct Node {
@@ -28,7 +27,7 @@ pub struct Node {
     pub calls: u64,
     /// How long all these calls took, in ticks.
     pub total_ticks: u64,
-    /// The part of that time that they didn't spend in calls that they made, in ticks.
+    /// Their self time: without the calls that they made, in ticks.
     pub self_ticks: u64,
     /// How long the shortest call took.
     pub min_ticks: u64,
@@ -38,14 +37,14 @@ pub struct Node {
     pub unwound: u32,
     /// How many were cut short: by a trap, an exit, a gap or the end of the trace.
     pub unfinished: u32,
-    /// How many calls inside these a filter left out. `self_ticks` has their time.
+    /// How many calls inside these a filter left out. Their time is in `self_ticks`.
     pub hidden_calls: u64,
 }
 
 const _: () = assert!(size_of::<Node>() == 64);
 
 impl Node {
-    /// A node that nothing has happened to yet.
+    /// A node without calls.
     pub fn new(parent: NodeId, func: FuncId) -> Node {
         let (calls, total_ticks, self_ticks, min_ticks, max_ticks) = (0, 0, 0, u64::MAX, 0);
         let (unwound, unfinished, hidden_calls) = (0, 0, 0);
@@ -66,9 +65,9 @@ impl Node {
 
 /// A calling-context tree of all lanes together. A recursive function has a node per level.
 ///
-/// Nodes are ordered: parents come before their children, and siblings in the order of their first calls. The first node
-/// is the root, which stands for the host: what it called are the functions at the bottom of the lanes' stacks, and its
-/// total is the sum of all self times.
+/// Nodes are ordered: parents come before their children, and siblings in the order of their first calls. The first node is
+/// the root, the host: its children are the outermost functions of the lanes' stacks, and its total is the sum of all self
+/// times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallTree {
     nodes: Vec<Node>,
@@ -92,7 +91,7 @@ impl CallTree {
         CallTree { nodes, unplaced: Unplaced::default() }
     }
 
-    /// With what is known of the calls in nodes of [`OTHER`](crate::OTHER).
+    /// Adds the functions of the calls in nodes of [`OTHER`](crate::OTHER).
     pub(crate) fn with_unplaced(self, unplaced: Unplaced) -> CallTree {
         CallTree { unplaced, ..self }
     }
@@ -122,8 +121,8 @@ impl CallTree {
         self.nodes.first().map_or(0, |root| root.total_ticks)
     }
 
-    /// Walks the tree below its root, children in the order of their first calls: tells of each node when it is entered
-    /// (`true`) and, behind all that is below it, when it is left.
+    /// Walks the tree below its root, children in the order of their first calls: visits each node when it is entered
+    /// (`true`) and again, after all nodes below it, when it is left.
     pub fn walk(&self, mut tell: impl FnMut(NodeId, bool)) {
         let children = self.children();
         let mut places: Vec<(NodeId, bool)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Shows the calls one by one to an observer while the call tree grows.
+//! The observer of the calls that grow a call tree.
 
 use crate::frames::visitor::Ending;
 use crate::symbols::Symbols;
@@ -17,7 +17,7 @@ pub struct Call {
     pub func: FuncId,
     /// The node of the call tree that it counts for.
     pub node: NodeId,
-    /// Whether the time of a call around it is in that node already: those that are too many to be told apart share one.
+    /// Whether a call around it counts for the same node, which has its time already: calls over the limit share a node.
     pub is_shared: bool,
     /// When it was entered, in ticks.
     pub start_ticks: u64,
@@ -39,32 +39,32 @@ pub trait CallObserver {
     /// A call has ended.
     fn call(&mut self, call: &Call);
 
-    /// One more module has told its functions.
+    /// A module's symbols were added.
     fn symbols(&mut self, _symbols: &Symbols) {}
 
     /// The trace names the parent of the host's next calls.
     fn parent(&mut self, _parent: &CallParent) {}
 
-    /// The host makes a call on a lane. Only told where a filter is between the trace and the tree, which has so many nodes.
+    /// The host makes a call on a lane, and the tree has `nodes` nodes. Only called where the trace is filtered.
     fn begins(&mut self, _lane: LaneId, _nodes: usize) {}
 
-    /// Below which node of its own the tree shall have an outermost call of this lane, if it is split.
+    /// The link that the lane's next outermost call goes below, if the tree is split by spans.
     fn tree_of(&mut self, _lane: LaneId, _nodes: usize) -> Option<FuncId> {
         None
     }
 
-    /// The same for a window of a profile with so many calls, all of which are below a span.
+    /// The same for a window of `calls` calls, all below a span.
     fn window_of(&mut self, _span: SpanLink, _calls: u64, _nodes: usize) -> Option<FuncId> {
         None
     }
 
-    /// The same for calls of a function that samples found.
+    /// The same for sampled calls of a function.
     fn slow_call(&mut self, _recorder: u32, _func: FuncId) -> Option<FuncId> {
         None
     }
 
-    /// Memory was asked for, or given back, in a call of this node of the tree that grows. `by`: the function whose code did it, an
-    /// allocator's that has left or the node's; [`OTHER`](crate::OTHER) if that isn't known.
+    /// A call of this node allocated or freed memory. `by`: the function that did it, an allocator that has left or the
+    /// node's function; [`OTHER`](crate::OTHER) if that isn't known.
     fn allocation(
         &mut self,
         _lane: LaneId,
@@ -78,7 +78,7 @@ pub trait CallObserver {
     /// The trace begins.
     fn begin(&mut self, _header: &Header) {}
 
-    /// That was all.
+    /// The trace has ended.
     fn end(&mut self) {}
 }
 

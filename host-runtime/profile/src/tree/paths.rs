@@ -4,7 +4,7 @@
 use crate::tree::nodes::{CallTree, NodeId};
 use kperf_abi::FuncId;
 
-/// What of the paths was written.
+/// How many paths were cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shortened {
     /// How many paths are deeper than is written: they count for their outer part.
@@ -46,8 +46,9 @@ impl Paths {
     /// How many bytes of paths are kept in memory at most.
     pub const MAX_KEPT: u64 = 96 << 20;
 
-    /// Chooses how deep paths are, so that all together have `most` bytes at most; `length_of` says what a function takes.
-    pub fn new(tree: &CallTree, mut length_of: impl FnMut(FuncId) -> usize, most: u64) -> Paths {
+    /// Chooses how deep paths are, so that all together have at most `max` bytes; `length_of` returns the bytes of a
+    /// function.
+    pub fn new(tree: &CallTree, mut length_of: impl FnMut(FuncId) -> usize, max: u64) -> Paths {
         let nodes = tree.nodes();
         let (mut depths, mut bytes) = (vec![0u32; nodes.len()], vec![0u64; nodes.len()]);
         let mut by_depth: Vec<u64> = Vec::new();
@@ -62,7 +63,7 @@ impl Paths {
         let mut sum = 0u64;
         let fits = |bytes: &&u64| {
             sum = sum.saturating_add(**bytes);
-            sum <= most
+            sum <= max
         };
         let depth = by_depth.iter().take_while(fits).count();
         let paths = depths.iter().filter(|&&of_node| of_node as usize > depth).count() as u64;
@@ -112,16 +113,16 @@ mod tests {
     fn deep_paths_are_cut_and_nothing_is_lost() {
         let tree = chain(100);
         // Paths of 10, 20, 30, .. bytes: the first nine have 450.
-        for (most, depth) in [(u64::MAX, 100), (499, 9), (450, 9), (449, 8), (10, 1), (9, 0)] {
-            let paths = Paths::new(&tree, |_| 9, most);
-            assert_eq!((paths.shortened.depth, paths.shortened.paths), (depth, 100 - depth as u64), "{most}");
+        for (max, depth) in [(u64::MAX, 100), (499, 9), (450, 9), (449, 8), (10, 1), (9, 0)] {
+            let paths = Paths::new(&tree, |_| 9, max);
+            assert_eq!((paths.shortened.depth, paths.shortened.paths), (depth, 100 - depth as u64), "{max}");
             let written = tree.iter().filter_map(|(id, _)| paths.weights(&tree, id));
             let (mut calls, mut ticks, mut count) = (0, 0, 0);
             written.for_each(|weights| {
                 (calls, ticks, count) = (calls + weights.calls, ticks + weights.self_ticks, count + 1);
             });
             assert_eq!(count, depth);
-            assert!(depth == 0 || (calls, ticks) == (100, 100), "{most}: {calls}, {ticks}");
+            assert!(depth == 0 || (calls, ticks) == (100, 100), "{max}: {calls}, {ticks}");
         }
     }
 }

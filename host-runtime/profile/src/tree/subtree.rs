@@ -6,7 +6,7 @@ use kperf_abi::FuncId;
 use rustc_hash::FxHashMap;
 
 impl CallTree {
-    /// The tree of what the chosen functions did: their outermost calls become the host's, whoever made them.
+    /// The tree of the chosen functions: their outermost calls become calls of the host, whichever function made them.
     pub fn rooted_at(&self, chosen: impl Fn(FuncId) -> bool) -> CallTree {
         let mut copy = Copy::new(self);
         for (id, node) in self.iter() {
@@ -20,15 +20,15 @@ impl CallTree {
         copy.finish()
     }
 
-    /// What a filter of functions and depth leaves: the time of calls that are left out is that of the calls around them, as if they
-    /// had had no probes.
+    /// The calls that a filter of functions and depth keeps: the time of the others becomes self time of the calls around
+    /// them, as if they had had no probes.
     pub(crate) fn filtered(&self, keep: impl Fn(FuncId) -> bool, depth: Option<u32>) -> CallTree {
         let mut copy = Copy::new(self);
         let mut levels = vec![0u32; self.nodes().len()];
         for (id, node) in self.iter() {
             let parent = copy.copied(node.parent).unwrap_or(CallTree::ROOT);
             let mut level = levels[node.parent.index()];
-            // Nobody knows how deep calls were that no sample saw.
+            // The depth of calls that no sample saw is unknown.
             if node.func == UNSEEN && depth.is_some() {
                 level = u32::MAX - 1;
             }

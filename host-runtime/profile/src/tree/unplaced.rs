@@ -1,15 +1,15 @@
-//! Calls of functions that have no nodes of their own, as there were too many paths.
+//! Calls over the limit of paths, by function and caller.
 
 use crate::symbols::OTHER;
 use kperf_abi::FuncId;
 use rustc_hash::FxHashMap;
 
-/// So many pairs of functions and callers are told apart. A damaged trace may have any number of functions.
+/// How many pairs of functions and callers are kept. A damaged trace may have any number of functions.
 const MAX_PAIRS: usize = 1 << 19;
-/// Beyond that, for so many functions all callers are one.
+/// For how many functions over that limit all callers are summed up.
 const MAX_FUNCTIONS: usize = 1 << 17;
 
-/// What is known of the calls in nodes of [`OTHER`] without their paths: a sum for each function and caller.
+/// The calls in nodes of [`OTHER`]: a sum for each function and caller, without paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unplaced {
     sums: FxHashMap<(FuncId, FuncId), UnplacedSum>,
@@ -44,7 +44,7 @@ pub(crate) struct UnplacedCall {
     /// Its length, in ticks.
     pub(crate) ticks: u64,
     /// How long it ran itself, in ticks.
-    pub(crate) own_ticks: u64,
+    pub(crate) self_ticks: u64,
     /// Whether it isn't inside another call of the function.
     pub(crate) is_outermost: bool,
     /// Whether it isn't inside another call of the function by the same caller.
@@ -81,13 +81,13 @@ impl Unplaced {
             unwound: 0,
             unfinished: 0,
         };
-        let UnplacedCall { ticks, own_ticks, is_outermost, is_outermost_of_arc, unwound, unfinished } = call;
+        let UnplacedCall { ticks, self_ticks, is_outermost, is_outermost_of_arc, unwound, unfinished } = call;
         let sum = self.sums.entry(place).or_insert(nothing);
         sum.calls += 1;
         sum.total_ticks = sum.total_ticks.saturating_add(if is_outermost { ticks } else { 0 });
         sum.arc_ticks = sum.arc_ticks.saturating_add(if is_outermost_of_arc { ticks } else { 0 });
         sum.all_ticks = sum.all_ticks.saturating_add(ticks);
-        sum.self_ticks = sum.self_ticks.saturating_add(own_ticks);
+        sum.self_ticks = sum.self_ticks.saturating_add(self_ticks);
         sum.min_ticks = sum.min_ticks.min(ticks);
         sum.max_ticks = sum.max_ticks.max(ticks);
         sum.unwound += u64::from(unwound);

@@ -218,8 +218,8 @@ fn no_trace_takes_a_gigabyte() {
     let (profile, megabytes) = measured(&file);
     let calls = 100 * ((1 << 20) - 4);
     assert_eq!((profile.calls(), profile.health.counts.cut_off), (calls, calls));
-    assert_eq!(profile.health.beyond.frames, calls - MAX_OPEN_FRAMES as u64);
-    assert_eq!(profile.health.beyond.calls(), calls - MAX_PATHS as u64 + 1);
+    assert_eq!(profile.health.over_limit.frames, calls - MAX_OPEN_FRAMES as u64);
+    assert_eq!(profile.health.over_limit.calls(), calls - MAX_PATHS as u64 + 1);
     assert!(megabytes < 400.0, "{megabytes} MB");
     assert_eq!(
         profile.health.warnings(),
@@ -240,7 +240,7 @@ fn no_trace_takes_a_gigabyte() {
     assert!(profile.tree.nodes().len() <= 2 * MAX_PATHS, "{}", profile.tree.nodes().len());
     assert_eq!(sums(profile.tree.nodes().iter()).0, 24 * ((1 << 20) - 4) / 2);
     assert!(profile.health.problems.is_empty(), "{:?}", profile.health.problems);
-    assert!(profile.health.beyond.paths > 1_000_000, "{:?}", profile.health.beyond);
+    assert!(profile.health.over_limit.paths > 1_000_000, "{:?}", profile.health.over_limit);
     assert!(megabytes < 400.0, "{megabytes} MB");
 
     // Its two functions have all of its calls, in comparisons too.

@@ -162,7 +162,7 @@ fn windows_can_be_taken_one_by_one() {
     let told = |windows| {
         let profile = of(windows);
         let sampling = profile.sampling().unwrap();
-        (profile.calls(), sampling.windows, sampling.most_windows, sampling.busy_ticks, sampling.range)
+        (profile.calls(), sampling.windows, sampling.max_windows, sampling.busy_ticks, sampling.range)
     };
     assert_eq!(told(WindowChoice::Sum), (1033, 4, 3, 2800, Some((0, 2300))));
     // Each lane has its own.

@@ -102,7 +102,7 @@ fn reports(profile: &Profile, observers: (Timeline, Slices)) {
         folded::write(profile, weight, sink()).expect("to nowhere");
     }
     let sample = || Sample::by_function(profile, None, |func| profile.symbols.label(func));
-    ProfileDiff::new(&[sample()], &[sample(), sample()], Metric::Own);
+    ProfileDiff::new(&[sample()], &[sample(), sample()], Metric::SelfTime);
     view::write_html(profile, (observers, Heap::default()), "title", sink()).expect("to nowhere");
     assert!(profile.health.warnings().iter().all(|warning| !warning.to_string().is_empty()));
 }

@@ -171,9 +171,9 @@ fn ends_that_no_thread_can_mean_are_told() {
 #[test]
 fn clocks_of_threads_may_differ_a_little() {
     // Another frees it and has it at once, by a clock that is behind; then it is freed.
-    let behind =
+    let after =
         [(0, 100, 1, given(8, 3)), (1, 96, 2, freed(8)), (1, 97, 2, given(8, 1)), (0, 102, 1, freed(8))];
-    let heap = timed(&behind);
+    let heap = timed(&after);
     assert_eq!((heap.problems(), heap.total().live_bytes), (HeapProblems::default(), 0));
     assert_eq!((heap.of_node(NodeId(1)).freed_bytes, heap.of_node(NodeId(2)).freed_bytes), (3, 1));
 }
@@ -220,9 +220,9 @@ fn an_end_that_nobody_can_mean_moves_no_others() {
 fn eight_threads_that_free_each_others_blocks_are_told_apart() {
     // Numbers that look random say which thread is next, whether it frees, and which block.
     let mut state = 1u64;
-    let mut below = |most: usize| {
+    let mut below = |max: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % most
+        (state >> 33) as usize % max
     };
     let mut lanes: [Vec<(u64, Allocation)>; 8] = Default::default();
     let mut blocks: Vec<(u64, u64, usize)> = Vec::new();
