@@ -23,7 +23,8 @@
 
 mod inlined;
 
-use crate::{FuncIndex, Source, leb128};
+use crate::function::{FuncIndex, Source};
+use crate::leb128;
 pub use inlined::{Inlined, InlinedCall, InlinedFunction, MAX_INLINED, Region};
 use std::fmt;
 
@@ -150,7 +151,7 @@ impl FunctionCode {
                 continue;
             };
             leb128::write(out, if source.file == place.file { 1 } else { u64::from(source.file) + 2 });
-            leb128::write(out, zigzag(i64::from(source.line) - i64::from(place.line)));
+            leb128::write(out, leb128::zigzag(i64::from(source.line) - i64::from(place.line)));
             place = source;
         }
         leb128::write(out, self.sites.len() as u64);
@@ -192,7 +193,7 @@ impl FunctionCode {
             let mut source = None;
             if file > 0 {
                 let last: Source = place.unwrap_or(Source { file: u32::MAX, line: 0 });
-                let line = i64::from(last.line).checked_add(unzigzag(number()?))?;
+                let line = i64::from(last.line).checked_add(leb128::unzigzag(number()?))?;
                 let file = if file == 1 { last.file } else { small(file - 2)? };
                 place = Some(Source { file, line: u32::try_from(line).ok()? });
                 source = place;
@@ -220,14 +221,6 @@ impl FunctionCode {
         }
         Some(())
     }
-}
-
-fn zigzag(number: i64) -> u64 {
-    (number << 1 ^ number >> 63) as u64
-}
-
-fn unzigzag(number: u64) -> i64 {
-    (number >> 1) as i64 ^ -((number & 1) as i64)
 }
 
 /// The code of the functions of a table, in the order of its symbols. It is kept as it is stored: of large modules only few

@@ -25,3 +25,13 @@ pub fn read(bytes: &mut &[u8]) -> Option<u64> {
     }
     None
 }
+
+/// A signed number as an unsigned one that is small if its size is.
+pub fn zigzag(number: i64) -> u64 {
+    (number << 1 ^ number >> 63) as u64
+}
+
+/// The number that [`zigzag`] made unsigned.
+pub fn unzigzag(number: u64) -> i64 {
+    (number >> 1) as i64 ^ -((number & 1) as i64)
+}

@@ -8,16 +8,17 @@
 pub mod allocation;
 pub mod block;
 pub mod code;
+mod function;
+pub mod leb128;
 pub mod names;
 pub mod recorder;
 pub mod shadow;
 pub mod symbols;
 pub mod word;
 
-pub mod leb128;
-
 pub use code::{
     CallSite, Codes, FunctionCode, Inlined, InlinedCall, InlinedFunction, MAX_INLINED, Move, Region, Row,
     Target,
 };
-pub use symbols::{CodeIdentity, FuncId, FuncIndex, Source, Symbol, SymbolTable};
+pub use function::{FuncId, FuncIndex, Source};
+pub use symbols::{CodeIdentity, Symbol, SymbolTable};

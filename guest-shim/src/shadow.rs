@@ -9,7 +9,7 @@
 //! All integers are little-endian. Nobody uses the first 64 bytes. The lower half of a free slot is 0; the upper half may be
 //! anything.
 
-use crate::FuncId;
+use crate::function::FuncId;
 
 /// Address of the outermost call's slot. It begins a cache line.
 pub const STACK: usize = 64;

@@ -20,11 +20,13 @@
 //! ```
 
 mod bytes;
+mod encoding;
 mod files;
 mod inlined;
 mod lz4;
 
 use crate::code::{Codes, FunctionCode, InlinedFunction};
+use crate::function::{FuncId, FuncIndex, Source};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -33,15 +35,6 @@ use std::sync::Arc;
 pub const MAX_SYMBOLS: usize = 1 << 20;
 /// How many bytes a table has at most, unpacked.
 pub const MAX_BYTES: usize = 128 << 20;
-/// Number of a probed function. A table's ids have no gaps and begin at its `id_base`. Probes call `enter` with it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct FuncId(pub u32);
-
-/// Index of a function in the original module's function index space.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct FuncIndex(pub u32);
 
 /// One probed function.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,15 +95,6 @@ fn is_zero_bytes(number: &u64) -> bool {
 }
 fn is_false(flag: &bool) -> bool {
     !flag
-}
-
-/// A place in the source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Source {
-    /// The file, as an index into [`SymbolTable::files`].
-    pub file: u32,
-    /// The line, counted from 1; 0 where it isn't known.
-    pub line: u32,
 }
 
 impl Symbol {

@@ -13,8 +13,8 @@
 //!   leb128   0 if its instructions are the function's own, else 1 more than the number of the inlined call that they are of
 //! ```
 
-use super::{unzigzag, zigzag};
-use crate::{Source, leb128};
+use crate::function::Source;
+use crate::leb128;
 use std::sync::Arc;
 
 /// How deep calls may be inlined in one another; what is deeper is taken for a part of these.
@@ -138,7 +138,7 @@ impl Inlined {
                 continue;
             };
             leb128::write(out, if source.file == place.file { 1 } else { u64::from(source.file) + 2 });
-            leb128::write(out, zigzag(i64::from(source.line) - i64::from(place.line)));
+            leb128::write(out, leb128::zigzag(i64::from(source.line) - i64::from(place.line)));
             place = source;
         }
         leb128::write(out, self.regions.len() as u64);
@@ -173,7 +173,7 @@ impl Inlined {
             let file = number()?;
             let mut source = None;
             if file > 0 {
-                let line = i64::from(place.line).checked_add(unzigzag(number()?))?;
+                let line = i64::from(place.line).checked_add(leb128::unzigzag(number()?))?;
                 let file = if file == 1 { place.file } else { small(file - 2)? };
                 place = Source { file, line: u32::try_from(line).ok()? };
                 source = Some(place);

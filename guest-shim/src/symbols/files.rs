@@ -1,6 +1,8 @@
 //! The source files of a table.
 
-use super::{InlinedFunction, Source, SymbolTable};
+use super::SymbolTable;
+use crate::code::InlinedFunction;
+use crate::function::Source;
 use std::collections::{HashMap, HashSet};
 
 impl SymbolTable {

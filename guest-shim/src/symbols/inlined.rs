@@ -6,9 +6,11 @@
 //!   leb128   0, or 1 more than the number of the source file that it is declared in; then the line
 //! ```
 
-use super::bytes::{Input, write_str};
-use super::{Source, SymbolsError};
-use crate::{InlinedFunction, leb128};
+use super::SymbolsError;
+use super::encoding::{Input, write_str};
+use crate::code::InlinedFunction;
+use crate::function::Source;
+use crate::leb128;
 
 /// Appends one.
 pub(super) fn write(InlinedFunction { name, source }: &InlinedFunction, out: &mut Vec<u8>) {
