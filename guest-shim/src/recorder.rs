@@ -46,18 +46,20 @@ impl Form {
     /// The recorder module of this form.
     pub fn wasm(self) -> &'static [u8] {
         match self {
-            Form::Precise => include_bytes!("../recorder.precise.wasm"),
-            Form::Ticker => include_bytes!("../recorder.ticker.wasm"),
-            Form::Inline => include_bytes!("../recorder.inline.wasm"),
-            Form::Instructions => include_bytes!("../recorder.instructions.wasm"),
-            Form::Component => include_bytes!("../recorder.component.wasm"),
-            Form::ComponentInstructions => include_bytes!("../recorder.component.instructions.wasm"),
-            Form::ComponentProfile => include_bytes!("../profile.component.wasm"),
-            Form::InlineAllocations => include_bytes!("../recorder.inline.allocations.wasm"),
-            Form::InstructionsAllocations => include_bytes!("../recorder.instructions.allocations.wasm"),
-            Form::Profile => include_bytes!("../profile.wasm"),
-            Form::ProfileSpans => include_bytes!("../profile.spans.wasm"),
-            Form::Counts => include_bytes!("../counts.wasm"),
+            Form::Precise => include_bytes!("recorder/recorder.precise.wasm"),
+            Form::Ticker => include_bytes!("recorder/recorder.ticker.wasm"),
+            Form::Inline => include_bytes!("recorder/recorder.inline.wasm"),
+            Form::Instructions => include_bytes!("recorder/recorder.instructions.wasm"),
+            Form::Component => include_bytes!("recorder/recorder.component.wasm"),
+            Form::ComponentInstructions => include_bytes!("recorder/recorder.component.instructions.wasm"),
+            Form::ComponentProfile => include_bytes!("recorder/profile.component.wasm"),
+            Form::InlineAllocations => include_bytes!("recorder/recorder.inline.allocations.wasm"),
+            Form::InstructionsAllocations => {
+                include_bytes!("recorder/recorder.instructions.allocations.wasm")
+            }
+            Form::Profile => include_bytes!("recorder/profile.wasm"),
+            Form::ProfileSpans => include_bytes!("recorder/profile.spans.wasm"),
+            Form::Counts => include_bytes!("recorder/counts.wasm"),
         }
     }
 
@@ -82,12 +84,14 @@ impl Form {
         let mut keep = Vec::new();
         let source = match self {
             Form::Profile | Form::ProfileSpans | Form::ComponentProfile => {
-                include_str!("../profile.wat").into()
+                include_str!("recorder/profile.wat").into()
             }
-            Form::Counts => include_str!("../counts.wat").into(),
-            _ => PARTS.iter().fold(include_str!("../recorder.wat").to_owned(), |source, (include, part)| {
-                source.replace(include, part)
-            }),
+            Form::Counts => include_str!("recorder/counts.wat").into(),
+            _ => PARTS
+                .iter()
+                .fold(include_str!("recorder/recorder.wat").to_owned(), |source, (include, part)| {
+                    source.replace(include, part)
+                }),
         };
         for line in source.lines() {
             match line.trim() {
@@ -199,7 +203,7 @@ fn expand(code: &str, begin: &str, around: [&str; 2]) -> String {
 
 /// What `recorder.wat` includes.
 const PARTS: [(&str, &str); 3] = [
-    (";; #include recorder.component.wat", include_str!("../recorder.component.wat")),
-    (";; #include recorder.allocations.wat", include_str!("../recorder.allocations.wat")),
-    (";; #include recorder.inside.wat", include_str!("../recorder.inside.wat")),
+    (";; #include recorder.component.wat", include_str!("recorder/recorder.component.wat")),
+    (";; #include recorder.allocations.wat", include_str!("recorder/recorder.allocations.wat")),
+    (";; #include recorder.inside.wat", include_str!("recorder/recorder.inside.wat")),
 ];

@@ -25,7 +25,7 @@ fn committed_modules_are_made_from_the_source() {
     for (form, file) in FORMS {
         let made = wat::parse_str(form.source()).expect("recorder.wat parses");
         if std::env::var_os("BLESS").is_some() {
-            std::fs::write(format!("{}/{file}", env!("CARGO_MANIFEST_DIR")), &made)
+            std::fs::write(format!("{}/src/recorder/{file}", env!("CARGO_MANIFEST_DIR")), &made)
                 .expect("write the module");
         } else {
             assert!(made == form.wasm(), "{file} is not what its source says; BLESS=1 cargo test renews it");

@@ -21,7 +21,7 @@ function oneMemory() {
     // For each open `#if`, whether its lines are kept.
     const keep = [];
     const lines = [];
-    const source = read('../../guest-shim/recorder.wat').toString();
+    const source = read('../../guest-shim/src/recorder/recorder.wat').toString();
     for (const line of source.replace(/;; #include (.*)/g, (_, part) => read(`../../guest-shim/${part}`).toString()).split('\n')) {
         const [, forms] = /^\s*;; #if (.*)$/.exec(line) ?? [];
         if (forms !== undefined) keep.push(forms.split(' ').some((form) => ['ticker', 'allocations'].includes(form)));
@@ -57,8 +57,8 @@ function number(wasm, at) {
 }
 
 const modules = {
-    RECORDER_PRECISE: ['The recorder, guest-shim/recorder.precise.wasm.', withShownNames(read('../../guest-shim/recorder.precise.wasm'))],
-    RECORDER_TICKER: ['The recorder, guest-shim/recorder.ticker.wasm.', withShownNames(read('../../guest-shim/recorder.ticker.wasm'))],
+    RECORDER_PRECISE: ['The recorder, guest-shim/src/recorder/recorder.precise.wasm.', withShownNames(read('../../guest-shim/src/recorder/recorder.precise.wasm'))],
+    RECORDER_TICKER: ['The recorder, guest-shim/src/recorder/recorder.ticker.wasm.', withShownNames(read('../../guest-shim/src/recorder/recorder.ticker.wasm'))],
     RECORDER_ONE_MEMORY: ['The ticker\'s recorder for engines without multi-memory.', oneMemory()],
     CALIBRATE: ['The calibration, host-runtime/wasmtime/src/recorder/calibrate.wasm.', read('../wasmtime/src/recorder/calibrate.wasm')],
     CALIBRATE_INLINE: ['The same with an inlined recorder, calibrate.inline.wasm.', read('../wasmtime/src/recorder/calibrate.inline.wasm')],

@@ -45,7 +45,7 @@ test('a lane\'s memory is laid out as the recorder\'s', () => {
         assert.equal(constants[name], block[name], name);
     }
     assert.equal(constants.BLOCK_HEADER, block.HEADER_LEN);
-    assert.match(rust('guest-shim/recorder.wat'), new RegExp(`i32.load offset=${constants.SAVED_DEPTHS} `));
+    assert.match(rust('guest-shim/src/recorder/recorder.wat'), new RegExp(`i32.load offset=${constants.SAVED_DEPTHS} `));
 });
 
 test('a profile\'s memory is laid out as its module has it', () => {
@@ -87,7 +87,7 @@ test('what modules with probes import and export has the names of the ABI', () =
         'counts', 'profile', 'profile.spans', 'recorder.inline', 'recorder.inline.allocations', 'recorder.instructions',
         'recorder.instructions.allocations',
     ]) {
-        const module = new WebAssembly.Module(readFileSync(join(ROOT, `guest-shim/${file}.wasm`)));
+        const module = new WebAssembly.Module(readFileSync(join(ROOT, `guest-shim/src/recorder/${file}.wasm`)));
         for (const { name } of WebAssembly.Module.exports(module)) {
             if (!inner.includes(name) && !name.startsWith('inline.')) exported.add(`kperf.${name}`);
         }
@@ -109,7 +109,7 @@ test('a trace begins as kperf-trace begins it', () => {
 test('the recorders are the very bytes of guest-shim, but for names', () => {
     const file = (name) => readFileSync(join(ROOT, name));
     for (const [name, own] of [['precise', wasm.RECORDER_PRECISE], ['ticker', wasm.RECORDER_TICKER]]) {
-        const whole = file(`guest-shim/recorder.${name}.wasm`);
+        const whole = file(`guest-shim/src/recorder/recorder.${name}.wasm`);
         // The name section is the last. It begins with the id 0, a length of two bytes, and its name.
         const names = '\x04name';
         const start = whole.lastIndexOf(names) - 3;

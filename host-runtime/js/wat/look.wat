@@ -1,4 +1,4 @@
-;; Reads the open calls of a profiled instance from its shadow stack (guest-shim/profile.wat). host-runtime/wasmtime/src/profile/shadow.rs
+;; Reads the open calls of a profiled instance from its shadow stack (guest-shim/src/recorder/profile.wat). host-runtime/wasmtime/src/profile/shadow.rs
 ;; does the same, and explains why this is correct. Loads are atomic, so that no compiler merges two loads of a slot.
 ;;
 ;; The path goes to one half of our own memory. The other half has the last complete path.

@@ -31,7 +31,7 @@ pub(crate) fn compare(case: &Case, packages: &Packages) -> Result<Stats, String>
                 let preload = packages.folder.join("preload.mjs");
                 command.env("NODE_OPTIONS", format!("--import {}", preload.display()));
                 command.env("KPERF_WASM", CLI).env("KPERF_STATS", scratch.path());
-                command.env("KPERF_SHIM", concat!(env!("CARGO_MANIFEST_DIR"), "/guest-shim"));
+                command.env("KPERF_SHIM", concat!(env!("CARGO_MANIFEST_DIR"), "/guest-shim/src/recorder"));
             }
             command
         }),

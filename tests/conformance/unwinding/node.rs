@@ -22,7 +22,7 @@ pub(crate) fn run(node: &Path, kind: &str, module: &Path, trace: &Path, filter: 
     let output = Command::new(node)
         .arg(folder().join("run.mjs"))
         .args([kind.as_ref(), probed.as_os_str(), blocks.as_os_str()])
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/guest-shim"))
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/guest-shim/src/recorder"))
         .output()
         .unwrap_or_else(|error| panic!("{}: {error}", node.display()));
     let blocks =
