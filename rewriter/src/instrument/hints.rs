@@ -8,7 +8,7 @@ use crate::Error;
 use crate::module::info::ModuleInfo;
 use kperf_abi::FuncIndex;
 use std::collections::HashMap;
-use wasm_encoder::Encode;
+use wasm_encoder::BranchHints;
 use wasmparser::{BinaryReader, BranchHint, SectionLimited};
 
 /// The section's name.
@@ -20,11 +20,12 @@ pub(crate) type Hint = (u32, bool);
 /// A module's hints, by function, each function's by offset.
 pub(crate) type Hints = HashMap<FuncIndex, Vec<Hint>>;
 
-/// The hints of the written bodies, encoded as in the section.
+/// The hints of the written bodies, in the order of functions.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    functions: u32,
-    bytes: Vec<u8>,
+    /// Each function with hints, and how many it has.
+    functions: Vec<(u32, usize)>,
+    hints: Vec<Hint>,
 }
 
 /// The hints of a body while it is written.
@@ -47,31 +48,31 @@ pub(crate) fn of_module(info: &ModuleInfo<'_>) -> Option<Hints> {
 impl Written {
     /// Adds a function's hints after those of earlier functions.
     pub(crate) fn add(&mut self, function: u32, hints: &[Hint]) {
-        if hints.is_empty() {
-            return;
-        }
-        self.functions += 1;
-        function.encode(&mut self.bytes);
-        (hints.len() as u32).encode(&mut self.bytes);
-        for &(offset, likely) in hints {
-            offset.encode(&mut self.bytes);
-            // One byte follows.
-            self.bytes.extend([1, u8::from(likely)]);
+        if !hints.is_empty() {
+            self.functions.push((function, hints.len()));
+            self.hints.extend_from_slice(hints);
         }
     }
 
     /// Adds the hints of more functions, after these.
     pub(crate) fn extend(&mut self, more: &Written) {
-        self.functions += more.functions;
-        self.bytes.extend_from_slice(&more.bytes);
+        self.functions.extend_from_slice(&more.functions);
+        self.hints.extend_from_slice(&more.hints);
     }
 
-    /// The section's data; `None` if there are no hints.
-    pub(crate) fn section(&self) -> Option<Vec<u8>> {
-        let mut out = Vec::with_capacity(self.bytes.len() + 5);
-        self.functions.encode(&mut out);
-        out.extend_from_slice(&self.bytes);
-        (self.functions > 0).then_some(out)
+    /// The section; `None` if there are no hints.
+    pub(crate) fn section(&self) -> Option<BranchHints> {
+        let (mut section, mut rest) = (BranchHints::new(), &self.hints[..]);
+        for &(function, count) in &self.functions {
+            let (hints, others) = rest.split_at_checked(count)?;
+            let encoded = hints.iter().map(|&(offset, likely)| wasm_encoder::BranchHint {
+                branch_func_offset: offset,
+                branch_hint_value: likely.into(),
+            });
+            section.function_hints(function, encoded);
+            rest = others;
+        }
+        (!section.is_empty()).then_some(section)
     }
 }
 

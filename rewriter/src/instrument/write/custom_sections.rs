@@ -8,7 +8,7 @@ use crate::instrument::{custom, hints, section};
 use crate::{Error, Warning};
 use kperf_abi::FuncIndex;
 use std::collections::HashSet;
-use wasm_encoder::Encode;
+use wasm_encoder::{Encode, Section as _};
 use wasmparser::BinaryReader;
 
 impl<'a> Sections<'a> {
@@ -72,9 +72,9 @@ impl<'a> Sections<'a> {
     /// Inserts the branch hints before the code.
     pub(super) fn hints(&mut self) {
         let HintSection::Waits(at) = std::mem::replace(&mut self.hints, HintSection::Done) else { return };
-        let Some(data) = self.output.met.hints.section() else { return };
+        let Some(hints) = self.output.met.hints.section() else { return };
         let mut section = Vec::new();
-        section::write_custom(&mut section, hints::SECTION, &data);
+        hints.append_to(&mut section);
         self.output.code_start += section.len();
         self.output.wasm.splice(at..at, section);
     }
