@@ -85,7 +85,7 @@ fn samples(profile: &Profile, flat: &FlatProfile) -> Option<String> {
     Some(match profile.sampling() {
         Some(_) => format!(
             "shares rest on {}; let it run longer, sample more often (--period 100us), or record every call \
-             (leave --record profile out)",
+             (remove --record profile)",
             few("sample", "samples")
         ),
         None => format!(
