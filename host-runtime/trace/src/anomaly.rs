@@ -1,18 +1,18 @@
-//! What a reader noticed about a trace that isn't as it should be.
+//! Anomalies: the faults of a trace.
 
 use crate::chunk::ChunkKind;
 use std::fmt;
 
-/// Something wrong with a trace, and where. The rest of it was read all the same.
+/// A fault of a trace, and where it is. The rest of the trace was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anomaly {
     /// Where the chunk with the fault begins in the file, in bytes.
     pub offset: u64,
-    /// What is wrong.
+    /// The fault.
     pub kind: AnomalyKind,
 }
 
-/// What can be wrong.
+/// The kinds of faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AnomalyKind {
@@ -20,37 +20,37 @@ pub enum AnomalyKind {
     Truncated,
     /// The recording was cut off: there is no end chunk.
     NoEnd,
-    /// The trace has a later minor version than this reader knows. What is new in it is passed over.
+    /// The trace has a later minor version than this reader knows. Its additions are skipped.
     NewerVersion {
         /// The trace's minor version.
         minor: u8,
     },
-    /// The first chunk is no header that can be read: the clock's rate and the rest are guesses.
+    /// The first chunk is not a readable header: the clock's rate and the other fields are defaults.
     NoHeader,
-    /// A field of the header or of the end that has a value it can't have; its default is taken.
+    /// A field of the header or of the end has an invalid value; its default is used.
     BadField {
         /// The chunk's kind.
         chunk: ChunkKind,
-        /// Its name, behind that of the object that it stands in: `clock.source`.
+        /// Its name, after the name of its object: `clock.source`.
         field: String,
     },
     /// Another header, which is ignored: files were joined.
     SecondHeader,
-    /// Bytes behind the end chunk, which are ignored.
+    /// Bytes after the end chunk, which are ignored.
     BehindEnd,
-    /// Bytes that are no chunk; reading went on at the next one.
+    /// Bytes that are not a chunk; reading continued at the next one.
     Skipped {
         /// How many.
         bytes: u64,
     },
-    /// A chunk whose payload isn't the one that was written; it is ignored.
+    /// A chunk whose payload has a wrong checksum; it is ignored.
     BadChecksum {
         /// The chunk's kind.
         chunk: ChunkKind,
         /// Its recorder.
         recorder: u32,
     },
-    /// A chunk that is whole and yet says nothing that can be read; it is ignored.
+    /// A chunk with the right checksum that can't be read; it is ignored.
     Malformed {
         /// The chunk's kind.
         chunk: ChunkKind,
@@ -84,10 +84,10 @@ pub enum AnomalyKind {
     TooManyLanes {
         /// The recorder.
         recorder: u32,
-        /// How many events of this chunk are left out; `None` if the chunk was not looked into.
+        /// How many events of this chunk are left out; `None` if the chunk was not decoded.
         events: Option<u64>,
     },
-    /// There are more anomalies than the list takes.
+    /// There are more anomalies than the list keeps.
     More {
         /// How many more.
         count: u64,
@@ -146,7 +146,7 @@ impl fmt::Display for Anomaly {
     }
 }
 
-/// The list of anomalies. No file can make it longer than its limit.
+/// The list of anomalies, of limited length.
 #[derive(Debug, Default)]
 pub(crate) struct Anomalies {
     list: Vec<Anomaly>,

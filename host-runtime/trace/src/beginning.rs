@@ -1,10 +1,10 @@
-//! When a trace begins.
+//! The time at which a trace begins.
 
 use crate::reader::{Item, TraceReader};
 use std::io::{self, Read};
 
-/// When the first lane or window of a trace begins, in ticks; `None` if it has none. It may stand anywhere in the file, so this reads all
-/// of it. `progress` is told how many bytes were read so far.
+/// When the first lane or window of a trace begins, in ticks; `None` if it has none. It may be anywhere in the file, so this reads all
+/// of it. `progress` gets the number of bytes read so far.
 ///
 /// # Errors
 ///

@@ -1,12 +1,12 @@
-//! Makes the payload of an `EVTS` chunk of a raw block.
+//! Encodes a raw block as the payload of an `EVTS` chunk.
 
 use crate::codec::Packer;
 use crate::columns::{Columns, MAX_BLOCK};
 use kperf_abi::block;
 use std::io;
 
-/// Sorts blocks into columns and packs these. Built for WebAssembly it doesn't pack them. It is for hosts that write chunks
-/// themselves; [`TraceWriter`](crate::TraceWriter) uses one too.
+/// Sorts blocks into columns and packs them; built for WebAssembly it doesn't pack. For hosts that write chunks
+/// themselves; [`TraceWriter`](crate::TraceWriter) uses it too.
 pub struct BlockEncoder {
     columns: Columns,
     pub(crate) packer: Packer,
@@ -18,17 +18,17 @@ impl BlockEncoder {
         Ok(BlockEncoder { columns: Columns::default(), packer: Packer::new()? })
     }
 
-    /// Appends the payload of a block, header and words, as FORMAT.md, "Columns", has it. Answers how many events
+    /// Appends the payload of a block, header and words, as specified in FORMAT.md under "Codec 1: columns". Returns how many events
     /// (enters, leaves, unwinds, marks) the block has.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` where the bytes are no block: shorter than a header, longer than 4 MiB, not made of words.
+    /// `InvalidInput` if the bytes are not a block: shorter than a header, longer than 4 MiB, or not made of words.
     pub fn encode(&mut self, raw_block: &[u8], payload: &mut Vec<u8>) -> io::Result<u64> {
         self.encode_between(raw_block, payload, &mut || ())
     }
 
-    /// The same, for a caller that has something to do every few microseconds: `between` is called behind each step of the work.
+    /// The same for a caller that has other work every few microseconds: calls `between` after each step.
     pub(crate) fn encode_between(
         &mut self,
         raw_block: &[u8],

@@ -4,33 +4,33 @@ use crate::header::{Anchor, Header};
 
 /// Computes calendar time from a trace's anchors: the one in its [`Header`], and those that follow.
 ///
-/// Calendar time never goes back, and a call is nearly as long as the trace's clock says. What happens at a new anchor
-/// depends on how far it is from the computed time:
+/// Calendar time never goes back, and a call is nearly as long as by the trace's clock. The effect of a new anchor
+/// depends on its difference from the computed time:
 ///
 /// * Less than a second (clocks drift): time goes up to a tenth faster or slower until the difference is gone.
-/// * Later by more (somebody set the calendar, or the machine slept): time jumps to the anchor.
+/// * Later by more (the calendar was set, or the machine slept): time jumps to the anchor.
 /// * Earlier by more: time goes at half its speed until the calendar has caught up.
 #[derive(Clone, Debug)]
 pub struct Calendar {
     nanos_per_tick: f64,
     /// In the order of time; not empty.
     segments: Vec<Segment>,
-    /// The last reading that was asked for: what follows must not change what was seen.
+    /// The last reading that was converted: later anchors must not change it.
     told_ticks: u64,
 }
 
-/// From here on time goes at a speed, up to where the next one begins.
+/// A segment in which time goes at one speed, up to the next segment.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     ticks: u64,
     unix_nanos: u64,
-    /// Nanoseconds of the calendar for each of the clock's.
+    /// Calendar nanoseconds for each nanosecond of the clock.
     speed: f64,
 }
 
-/// What differs by less is drift.
+/// A smaller difference is drift.
 const DRIFT_NANOS: u64 = 1_000_000_000;
-/// How much faster or slower time goes then.
+/// How much faster or slower time goes to correct drift.
 const SLEW: f64 = 0.1;
 /// How fast it goes while the calendar catches up.
 const CATCHING_UP: f64 = 0.5;
@@ -48,7 +48,7 @@ impl Calendar {
         }
     }
 
-    /// Adds an anchor. Times up to the last reading that somebody asked for stay as they are.
+    /// Adds an anchor. Times up to the last converted reading stay as they are.
     pub fn anchor(&mut self, anchor: &Anchor) {
         let ticks = anchor.ticks.max(self.told_ticks.saturating_add(1));
         let now = self.at(ticks);
@@ -62,7 +62,7 @@ impl Calendar {
             (true, _) => (begin(now, 1.0 + SLEW), Some(late as f64 / SLEW)),
             (false, _) => (begin(now, 1.0 - SLEW), Some(late as f64 / SLEW)),
         };
-        // What an anchor before it wanted for later no longer holds.
+        // Later segments of earlier anchors are no longer valid.
         self.segments.retain(|segment| segment.ticks < ticks);
         if self.segments.len() + 2 > MAX_SEGMENTS {
             self.segments.drain(..MAX_SEGMENTS / 2);
@@ -89,7 +89,7 @@ impl Calendar {
             return segment.unix_nanos.saturating_sub(nanos);
         }
         let unix_nanos = segment.unix_nanos.saturating_add(nanos);
-        // Rounding must not reach past where the next one begins.
+        // Rounding must not pass the beginning of the next one.
         self.segments.get(behind).map_or(unix_nanos, |next| unix_nanos.min(next.unix_nanos))
     }
 

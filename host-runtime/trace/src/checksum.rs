@@ -6,7 +6,7 @@ pub(crate) use crc32fast::hash as crc32;
 #[cfg(target_family = "wasm")]
 pub(crate) use tables::crc32;
 
-/// In WebAssembly, where modules shall be small: the tables of crc32fast are 16 kB, which no compression makes smaller.
+/// For WebAssembly, where modules must be small: the tables of crc32fast are 16 kB, which can't be compressed.
 #[cfg(any(target_family = "wasm", test))]
 mod tables {
     use std::sync::OnceLock;
@@ -15,7 +15,7 @@ mod tables {
     const STEP: usize = 8;
     const POLYNOMIAL: u32 = 0xedb8_8320;
 
-    /// For each byte value its checksum if so many zeros follow.
+    /// For each byte value, its checksum if so many zeros follow.
     type Tables = [[u32; 256]; STEP];
 
     static TABLES: OnceLock<Tables> = OnceLock::new();

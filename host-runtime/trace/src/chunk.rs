@@ -1,16 +1,16 @@
-//! The file's envelope: its first bytes, and the header that stands before every chunk's payload.
+//! The file's first bytes, and the header of every chunk.
 
 use crate::checksum::crc32;
 use std::fmt;
 
 /// First bytes of a trace; the version follows.
 pub(crate) const MAGIC: [u8; 6] = *b"KPERF\0";
-/// Version of the format, two bytes behind the magic: a reader of this major version reads every minor one.
+/// Version of the format, two bytes after the magic: a reader of this major version reads every minor one.
 pub(crate) const MAJOR: u8 = 1;
 pub(crate) const MINOR: u8 = 3;
 /// Length of magic and version.
 pub(crate) const PREAMBLE_LEN: usize = 8;
-/// First bytes of every chunk. 0xf5 is in no UTF-8 text and in no word of a small program.
+/// First bytes of every chunk. No UTF-8 text and no word of a small program has 0xf5.
 pub(crate) const SYNC: [u8; 4] = *b"\xf5kpf";
 /// Length of a chunk's header.
 pub(crate) const HEADER_LEN: usize = 28;
@@ -52,7 +52,7 @@ impl ChunkKind {
             .contains(&self)
     }
 
-    /// How long a payload of this kind may be, in bytes. A reader has to keep all of it, so it doesn't believe more.
+    /// The maximal length of a payload of this kind, in bytes. A reader keeps all of it in memory, so it refuses more.
     pub(crate) fn max_payload(self) -> u32 {
         match self {
             ChunkKind::HEADER | ChunkKind::EVENTS | ChunkKind::STALL => 32 << 20,
@@ -75,7 +75,7 @@ impl fmt::Debug for ChunkKind {
     }
 }
 
-/// What stands before a payload.
+/// The header of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkHeader {
     pub(crate) kind: ChunkKind,
@@ -86,7 +86,7 @@ pub(crate) struct ChunkHeader {
 }
 
 impl ChunkHeader {
-    /// The header's bytes. It has a checksum of its own, so that a damaged length is never believed.
+    /// The header's bytes. It has a checksum of its own, so that a damaged length is never trusted.
     pub(crate) fn to_bytes(self) -> [u8; HEADER_LEN] {
         let mut bytes = [0; HEADER_LEN];
         bytes[0..4].copy_from_slice(&SYNC);
@@ -100,7 +100,7 @@ impl ChunkHeader {
         bytes
     }
 
-    /// Reads a header; `None` if these bytes are no header.
+    /// Reads a header; `None` if these bytes are not a header.
     pub(crate) fn from_bytes(bytes: &[u8; HEADER_LEN]) -> Option<ChunkHeader> {
         let [sync, kind, recorder, sequence, length, payload_crc, crc] =
             [0, 4, 8, 12, 16, 20, 24].map(|at| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);

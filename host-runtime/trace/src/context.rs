@@ -5,7 +5,7 @@ use crate::event::LaneId;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write};
 
-/// Which span: what says no more of it than its ids.
+/// A span's ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SpanLink {
     /// Its trace.
@@ -20,7 +20,7 @@ impl From<&TraceContext> for SpanLink {
     }
 }
 
-/// A span of another program, and the state that it wants everybody to hand on.
+/// A span of another program, with its tracestate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Fields", into = "Fields")]
 pub struct TraceContext {
@@ -30,7 +30,7 @@ pub struct TraceContext {
     pub span_id: [u8; 8],
     /// The flags: bit 0 says that the trace is sampled.
     pub flags: u8,
-    /// The value of `tracestate`, as it came; empty where there was none.
+    /// The value of `tracestate`, unchanged; empty if there is none.
     pub state: String,
 }
 

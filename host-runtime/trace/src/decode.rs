@@ -1,4 +1,4 @@
-//! Makes events of a block's words, or of its columns.
+//! Decodes a block's words, or its columns, into events.
 
 use crate::columns::{Columns, Times};
 use crate::event::{Event, TimedEvent};
@@ -9,7 +9,7 @@ use kperf_abi::word::{LEAVE, Word};
 /// What a block holds.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
-    /// While a block is decoded this is longer than what it holds, so that nothing grows on the way.
+    /// Longer than its contents while a block is decoded, so that it never grows meanwhile.
     pub(crate) events: Vec<TimedEvent>,
     /// How many events are decoded so far.
     len: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Decoded {
     pub(crate) end_ticks: u64,
 }
 
-/// A switch: from here on another stack runs.
+/// A switch to another stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Switch {
     /// Index of the first event behind it.
@@ -38,7 +38,7 @@ impl Decoded {
         (self.unknown, self.first_unknown, self.end_ticks) = (0, 0, start_ticks);
     }
 
-    /// Makes room for so many events. What is there from the last block is written over.
+    /// Makes room for so many events, over those of the last block.
     fn reserve(&mut self, count: usize) {
         const FILLER: TimedEvent = TimedEvent { ticks: 0, event: Event::Leave };
         if self.events.len() < count {
@@ -66,7 +66,7 @@ impl Decoded {
                 Some(Word::Time(passed)) => ticks = ticks.saturating_add(passed.into()),
                 Some(Word::WideTime) => {
                     let (Some(low), Some(high)) = (words.next(), words.next()) else {
-                        // Cut off: nothing behind it means anything.
+                        // Cut off: the rest has no meaning.
                         self.word(word, ticks);
                         break;
                     };
@@ -98,7 +98,7 @@ impl Decoded {
         let mut times = columns.times.as_slice();
         let mut left = columns.count as usize;
         while left != 0 {
-            // Small times can't carry a block past the end of the clock, but for one that begins there.
+            // Small times can't exceed the end of the clock, unless the block begins there.
             if let Some(small) = small_group(times).filter(|_| left >= GROUP && ticks < u64::MAX / 2) {
                 times = &times[GROUP..];
                 left -= GROUP;
@@ -161,7 +161,7 @@ impl Decoded {
         Ok(())
     }
 
-    /// Appends a group of enters and leaves, each after a time of one byte. Answers the last one's time.
+    /// Appends a group of enters and leaves, each after a time of one byte. Returns the last one's time.
     #[inline(always)]
     fn group(&mut self, calls: u64, times: u64, mut ticks: u64) -> u64 {
         let places = self.events.get_mut(self.len..).and_then(|rest| rest.first_chunk_mut::<GROUP>());
@@ -237,7 +237,7 @@ struct Ids<'a> {
     others: &'a [[u8; 4]],
 }
 
-/// So many numbers are decoded at a time where each of them takes one byte.
+/// How many numbers of one byte each are decoded at a time.
 const GROUP: usize = 8;
 /// A byte 1 in each byte.
 const ONES: u64 = 0x0101_0101_0101_0101;

@@ -1,10 +1,10 @@
-//! Takes a raw block apart into columns.
+//! Sorts a raw block into columns.
 //!
 //! Almost every word of a real block is an enter, a leave, a leaf or a short time, and has an id of two bytes at most. Such words are
-//! handled two at a time (`short.rs`). The first word that is something else goes down the slow path, alone.
+//! handled two at a time (`short.rs`). Any other word takes the slow path, alone.
 //!
-//! A leaf makes two entries, those of an enter and a leave. Where blocks are so long that these would be too many, it stays a
-//! word among the others.
+//! A leaf makes two entries, an enter and a leave. In a block that would get too many entries, it stays one
+//! word in `others`.
 
 mod short;
 
@@ -13,7 +13,7 @@ use crate::encode::short::{Pen, take_calls, take_pairs};
 use kperf_abi::block::BlockHeader;
 use kperf_abi::word::{LEAF, LEAVE, MAX_FUNC_ID, WIDE_TIME, Word};
 
-/// How many events (enters, leaves, unwinds, marks) a raw block holds. What a host counts as dropped when a block can't
+/// How many events (enters, leaves, unwinds, marks) a raw block has: a host counts them as dropped when a block can't
 /// be written.
 pub fn count_events(raw_block: &[u8]) -> u64 {
     let Some((_, words)) = BlockHeader::split(raw_block) else { return 0 };
@@ -31,16 +31,16 @@ pub fn count_events(raw_block: &[u8]) -> u64 {
     events
 }
 
-/// How many of a block's words are looked at to choose the form of its times.
+/// How many of a block's words decide the form of its times.
 const SAMPLE: usize = 1024;
 
-/// Of how many of the events that summaries count a word tells.
+/// How many events of a summary's count a word has.
 fn events_of(word: Word) -> u64 {
     match word {
         Word::Enter(_) | Word::Leave | Word::Unwind { .. } | Word::Mark(_) => 1,
         Word::Leaf(_) => 2,
         Word::Time(_) | Word::WideTime | Word::Switch(_) => 0,
-        // They say more of an event, or of time.
+        // They add to an event, or to the time.
         Word::Record(_) | Word::RecordMore(_) | Word::Pause(_) => 0,
     }
 }
@@ -49,7 +49,7 @@ fn events_of(word: Word) -> u64 {
 const MAX_LEAVES: usize = MAX_BLOCK / 8;
 
 impl Columns {
-    /// Takes the words of a block apart. Answers how many events they hold, as [`count_events`] counts them.
+    /// Sorts the words of a block. Returns how many events they have, as [`count_events`] counts them.
     pub(crate) fn encode(&mut self, words: &[[u8; 4]]) -> u64 {
         self.clear();
         // The clock is the same for the whole block, so its beginning tells. A sparse pair takes about twice the bytes of
@@ -65,7 +65,7 @@ impl Columns {
         u64::from(self.count) - slow.other_entries + slow.other_events
     }
 
-    /// Every event behind its time, as the precise clock gives them.
+    /// Every event after its time, as with the precise clock.
     fn encode_dense(&mut self, slow: &mut Slow<'_>) {
         let [ids, times] = &mut self.room;
         let mut ids = Pen::new(ids, IDS_A_WORD * slow.words.len());
@@ -89,10 +89,10 @@ impl Columns {
         self.times.extend_from_slice(times.written());
     }
 
-    /// Many events between two times, as the ticker gives them.
+    /// Many events between two times, as with the ticker.
     fn encode_sparse(&mut self, slow: &mut Slow<'_>) {
         let mut ids = Pen::new(&mut self.room[0], IDS_A_WORD * slow.words.len());
-        // Where the last time stood.
+        // The position of the last time.
         let mut timed = 0;
         while !slow.words.is_empty() {
             let words = if slow.splits_leaves { slow.words } else { &[] };
@@ -126,7 +126,7 @@ fn push_leb(column: &mut Vec<u8>, mut value: u64) {
     column.push(value as u8);
 }
 
-/// The path on which any word may come.
+/// The slow path, for any word.
 #[derive(Default)]
 struct Slow<'a> {
     words: &'a [[u8; 4]],
@@ -135,7 +135,7 @@ struct Slow<'a> {
     /// Whether a leaf makes two entries, and whether its second is the next.
     splits_leaves: bool,
     leaves: bool,
-    /// How many entries stand for one of the other words, and how many events those are.
+    /// How many entries are of other words, and how many events those have.
     other_entries: u64,
     other_events: u64,
 }
@@ -145,8 +145,8 @@ impl Slow<'_> {
         std::mem::take(&mut self.pending)
     }
 
-    /// The next entry of the `ids` column; times on the way are added to `pending`. `None` at the end. Times behind the
-    /// last entry say nothing that the next block's header doesn't, and are left out.
+    /// The next entry of the `ids` column; adds times before it to `pending`. `None` at the end. Times after the
+    /// last entry are left out, since the next block's header has them.
     #[inline]
     fn next(&mut self, others: &mut Vec<u8>) -> Option<u64> {
         if std::mem::take(&mut self.leaves) {
@@ -172,7 +172,7 @@ impl Slow<'_> {
                         self.pending = self.pending.saturating_add(ticks);
                     }
                     _ => {
-                        // A wide time that is cut off is kept, so that a reader can say so, without what is left of it.
+                        // A wide time that is cut off is kept without its rest, so that a reader can report it.
                         if word == WIDE_TIME {
                             self.words = &[];
                         }
@@ -187,7 +187,7 @@ impl Slow<'_> {
     }
 }
 
-/// The most bytes that a word makes in each column: an id of five with the 0 of a leaf's leave behind it, a time of ten with the 0
+/// The maximal bytes of a word in each column: an id of five with the 0 of a leaf's leave after it, a time of ten with the 0
 /// of that leave.
 const IDS_A_WORD: usize = 6;
 const TIMES_A_WORD: usize = 11;

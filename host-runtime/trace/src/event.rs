@@ -1,4 +1,4 @@
-//! What happened: events, the lanes they happened on, and the batches a reader gives them in.
+//! Events, their lanes, and the batches that a reader gives.
 
 use kperf_abi::FuncId;
 use kperf_abi::word::Reason;
@@ -24,7 +24,7 @@ impl fmt::Display for LaneId {
     }
 }
 
-/// What can happen on a lane.
+/// An event of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// A function is called: one more frame is open.
@@ -38,17 +38,17 @@ pub enum Event {
         /// Why they are closed.
         reason: Reason,
     },
-    /// A point in time that the host wanted to see, with its number (26 bits).
+    /// A point in time that the host has marked, with its number (26 bits).
     Mark(u32),
-    /// A word of a record of memory ([`kperf_abi::allocation`]), whose other words follow. It happened at the event before.
+    /// A word of a record of memory ([`kperf_abi::allocation`]), whose other words follow. It happened at the previous event.
     Memory(u32),
-    /// Of the time that has passed until here since the event before, so many ticks were not the guest's: its thread handed a block
+    /// How many ticks since the previous event were not the guest's: its thread handed a block
     /// to the recorder's host, or waited until there was room for it.
     Pause(u32),
     /// Events are missing here. Frames that were open before may be closed; frames that are open now may have opened in
     /// between. [`Batch::depth`] says how many are open.
     Lost {
-        /// How many; `None` if nobody knows, `u32::MAX` for that many or more.
+        /// How many; `None` if unknown, `u32::MAX` for that many or more.
         events: Option<NonZeroU32>,
     },
 }
@@ -71,15 +71,15 @@ const _: () = assert!(size_of::<TimedEvent>() == 16);
 pub struct Batch<'a> {
     /// Where they happened.
     pub lane: LaneId,
-    /// How many frames were open before the first event, as the recorder says. If events were lost and the recorder then
-    /// switched to this stack, nobody knows its depth: then this is the number of frames that the batch's own events close.
-    /// A file that was made to deceive may have any number here.
+    /// How many frames were open before the first event, according to the recorder. If events were lost before the recorder
+    /// switched to this stack, its depth is unknown: then this is the number of frames that the batch's own events close.
+    /// A malicious file may have any number here.
     pub depth: u32,
     /// The time before the first event: the time of the lane's last event, or of the switch to it.
     pub start_ticks: u64,
-    /// With instructions as the clock, how many of them other stacks of the recorder executed since this one ran first: what is added
-    /// to the lane's times to have the recorder's.
+    /// If instructions are the clock: how many of them the recorder's other stacks have executed since this one ran first. The lane's
+    /// times plus this are the recorder's times.
     pub elsewhere: u64,
-    /// The events. Not empty. [`Event::Lost`] stands only at the front.
+    /// The events. Not empty. [`Event::Lost`] is only the first.
     pub events: &'a [TimedEvent],
 }

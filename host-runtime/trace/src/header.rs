@@ -1,4 +1,4 @@
-//! What a trace says about itself before its first event: the clock, the host, the command.
+//! The header of a trace: the clock, the host, the command.
 
 use crate::context::TraceContext;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -12,7 +12,7 @@ pub struct Header {
     pub clock: ClockInfo,
     /// Ties the clock to the calendar.
     pub anchor: Anchor,
-    /// What a probed call costs more than a plain one; `None` if nobody measured it.
+    /// What a probed call costs more than a plain one; `None` if it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe_cost: Option<ProbeCost>,
     /// The engine that ran the guest, and the machine.
@@ -31,7 +31,7 @@ pub struct ClockInfo {
     /// How recorders read it. A kind that this version doesn't know becomes [`ClockKind::Precise`].
     #[serde(deserialize_with = "known_kind")]
     pub kind: ClockKind,
-    /// Its name: `tsc`, `monotonic`, `performance.now`, `instructions`, `test`; `unknown` where nobody said.
+    /// Its name: `tsc`, `monotonic`, `performance.now`, `instructions`, `test`; `unknown` by default.
     pub source: String,
     /// Its rate. Positive and finite in a header that a reader gives.
     #[serde(deserialize_with = "rate")]
@@ -41,7 +41,7 @@ pub struct ClockInfo {
     /// Ticker only: how often the time that recorders see is renewed, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub period_nanos: Option<u64>,
-    /// Why a ticker that was wanted is not the clock: half a sentence for people.
+    /// Why the clock is not a ticker though one was wanted: half a sentence for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_ticker: Option<String>,
 }
@@ -108,7 +108,7 @@ pub struct HostInfo {
     pub os: String,
     /// The processor's architecture.
     pub arch: String,
-    /// The process; 0 where there is no such thing.
+    /// The process; 0 if the host has none.
     pub pid: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Reads a trace, whatever state it is in.
+//! Reads a trace, damaged or not.
 
 use crate::anomaly::{Anomalies, Anomaly, AnomalyKind};
 use crate::chunk::{self, ChunkHeader, ChunkKind};
@@ -23,7 +23,7 @@ use chunks::Chunks;
 
 /// Reads a trace, item by item. It keeps one chunk in memory.
 ///
-/// It collects what is wrong with the trace in [`anomalies`](Self::anomalies), and reads the rest all the same.
+/// It collects faults of the trace in [`anomalies`](Self::anomalies), and reads the rest.
 pub struct TraceReader<R: Read> {
     chunks: Chunks<R>,
     header: Header,
@@ -42,29 +42,29 @@ pub struct TraceReader<R: Read> {
     /// The batches of the last chunk, and how many of them were given.
     segments: Vec<Segment>,
     given: usize,
-    /// Whether the batches tell slow calls that a sampler saw, rather than all calls.
+    /// Whether the batches have slow calls that a sampler saw, rather than all calls.
     spans: bool,
     phase: Phase,
-    /// Who knows better what functions are called, and what was said last.
+    /// Better names of functions, and the last table from there.
     namer: Option<Box<dyn Namer + Send>>,
     renamed: Option<Arc<[u8]>>,
     beginning: Option<u64>,
 }
 
-/// Who knows more of the functions of a trace than the trace itself: other names, places in the source.
+/// Adds to the symbol tables of a trace: other names, lines of the source.
 pub trait Namer {
-    /// A symbol table to give in the place of one that the trace has, as bytes; `None` leaves it as it is.
+    /// A symbol table to give instead of this one, as bytes; `None` keeps it.
     ///
     /// # Errors
     ///
-    /// What ends the reading.
+    /// An error ends the reading.
     fn rename(&mut self, table: &[u8]) -> io::Result<Option<Arc<[u8]>>>;
 
-    /// The trace was read to its end: there is no table more.
+    /// The trace was read to its end: there are no more tables.
     ///
     /// # Errors
     ///
-    /// What the reader's last call of [`TraceReader::next`] fails with.
+    /// The reader's last call of [`TraceReader::next`] returns this error.
     fn end(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -91,13 +91,13 @@ pub enum Item<'a> {
     Spans(Batch<'a>),
     /// A window of a profile: counts and samples of a period.
     Window(&'a Window),
-    /// A span of time in which the recorded times are not what they seem.
+    /// A period in which the recorded times are not exact.
     Stall(Stall),
     /// The parent of the calls that the host makes, from the recorder's next events on.
     Parent(&'a CallParent),
     /// One more moment, read on the trace's clock and on the calendar's, for a [`Calendar`](crate::Calendar).
     Anchor(Anchor),
-    /// The end of the recording. Nothing comes behind it.
+    /// The end of the recording, and the last item.
     End(&'a Summary),
 }
 
@@ -157,22 +157,22 @@ impl<R: Read> TraceReader<R> {
         Ok(reader)
     }
 
-    /// Gives the symbol tables as somebody else has them who knows more of the functions.
+    /// Gives the symbol tables with names from elsewhere.
     #[must_use]
     pub fn with_names(mut self, namer: Box<dyn Namer + Send>) -> TraceReader<R> {
         self.namer = Some(namer);
         self
     }
 
-    /// Says when the trace begins ([`beginning`](crate::beginning)), from which moments are told and chosen. Otherwise it is when the
-    /// lane begins that it has the first block of.
+    /// Sets when the trace begins ([`beginning`](crate::beginning)): times for people count from there. By default it is the
+    /// beginning of the lane of the first block.
     #[must_use]
     pub fn with_beginning(mut self, ticks: Option<u64>) -> TraceReader<R> {
         self.beginning = ticks;
         self
     }
 
-    /// When the trace begins, in ticks, if somebody said it.
+    /// When the trace begins, in ticks, if it was set.
     pub fn beginning(&self) -> Option<u64> {
         self.beginning
     }
@@ -182,22 +182,22 @@ impl<R: Read> TraceReader<R> {
         &self.header
     }
 
-    /// What the trace says at its end. `None` until the end is read, and always if the trace was cut off.
+    /// The trace's summary. `None` until the end is read, and always if the trace was cut off.
     pub fn summary(&self) -> Option<&Summary> {
         self.summary.as_ref()
     }
 
-    /// What was wrong so far, in the order of the file. It is complete once [`next`](Self::next) has given `None`.
+    /// The faults so far, in the order of the file. Complete after [`next`](Self::next) has returned `None`.
     pub fn anomalies(&self) -> &[Anomaly] {
         self.chunks.anomalies.list()
     }
 
-    /// How many bytes of the file were read and used. For progress.
+    /// How many bytes of the file were read, for progress.
     pub fn offset(&self) -> u64 {
         self.chunks.offset()
     }
 
-    /// The next item; `None` at the end. (It lends from the reader, so this is no `Iterator`.)
+    /// The next item; `None` at the end. (It borrows from the reader, so this is not an `Iterator`.)
     ///
     /// # Errors
     ///
@@ -267,7 +267,7 @@ impl<R: Read> TraceReader<R> {
         }
     }
 
-    /// Looks at the first chunk. If it is no header, it is kept for later.
+    /// Reads the first chunk. If it is not a header, it is kept for later.
     fn read_header(&mut self) -> io::Result<()> {
         let first = self.chunks.next(&mut self.lanes)?;
         if let Some(chunk) = first.filter(|chunk| chunk.kind == ChunkKind::HEADER) {
@@ -291,7 +291,7 @@ impl<R: Read> TraceReader<R> {
         }
     }
 
-    /// What a chunk gives right away. Events are given by [`Self::step`], from `segments`.
+    /// The item of a chunk without events. Events are given by [`Self::step`], from `segments`.
     fn chunk(&mut self, chunk: &ChunkHeader) -> Result<Option<Step>, &'static str> {
         if chunk.kind.is_of_recorder() && !self.lanes.follows(chunk.recorder) {
             let recorder = chunk.recorder;
@@ -376,7 +376,7 @@ impl<R: Read> TraceReader<R> {
         }
     }
 
-    /// There is no more: what was lost behind the last chunks is what is given yet.
+    /// The end of the file: only losses after the last chunks are left to give.
     fn rest(&mut self) {
         self.spans = false;
         self.lanes.rest(self.header.anchor.ticks, &mut self.decoded.events, &mut self.segments);
@@ -414,7 +414,7 @@ fn parent(recorder: u32, payload: &[u8]) -> Result<CallParent, &'static str> {
     let (&flags, rest) = rest.split_first().ok_or(short)?;
     let (&trace_id, rest) = rest.split_first_chunk::<16>().ok_or(short)?;
     let (&span_id, state) = rest.split_first_chunk::<8>().ok_or(short)?;
-    // No tracestate has a 0 in it: behind one stands what a later version has to say.
+    // No tracestate has a 0 in it: after a 0 comes what a later version adds.
     let state = state.split(|&byte| byte == 0).next().unwrap_or_default();
     let state = str::from_utf8(state).ok().and_then(|state| check_state(state).ok());
     let state = state.ok_or("its tracestate can't be handed on")?.to_owned();

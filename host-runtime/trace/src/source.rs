@@ -3,7 +3,7 @@
 use crate::chunk::{HEADER_LEN, SYNC};
 use std::io::{self, Read};
 
-/// How much is asked for at a time, at least.
+/// How much is read at a time, at least.
 const READ_LEN: usize = 256 << 10;
 
 /// A window into the input: what is read and not yet consumed.
@@ -39,9 +39,9 @@ impl<R: Read> Source<R> {
         self.offset += count as u64;
     }
 
-    /// Reads until the window has `length` bytes. Answers whether it has; if not, the input has ended.
+    /// Reads until the window has `length` bytes. Returns whether it has; if not, the input has ended.
     ///
-    /// The buffer grows with what is really there, never with what a damaged length claims.
+    /// The buffer grows with the bytes that exist, not with a damaged length.
     pub(crate) fn fill(&mut self, length: usize) -> io::Result<bool> {
         while self.end - self.start < length {
             if self.start != 0 && self.buffer.len() - self.start < length {
@@ -74,7 +74,7 @@ impl<R: Read> Source<R> {
                 None => self.consume(usize::MAX),
             }
         }
-        // What is left is too short for a chunk.
+        // The rest is too short for a chunk.
         self.consume(usize::MAX);
         Ok(())
     }

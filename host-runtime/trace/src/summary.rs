@@ -1,4 +1,4 @@
-//! What a trace says about the recording: its stalls, and the summary at the end.
+//! Stalls, and the summary at a trace's end.
 
 use crate::header::{ProbeCost, u64_or_decimal};
 use serde::{Deserialize, Serialize};
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 /// What stood still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StallKind {
-    /// The thread that renews the time did not run: the times of this span are coarse.
+    /// The thread that writes the time did not run: times in this period are coarse.
     Ticker,
     /// A guest waited for the writer: the recording took this time, not the guest.
     Writer,
 }
 
-/// A span of time in which the recorded times are not what they seem.
+/// A period in which the recorded times are not exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
     /// What stood still.
@@ -54,9 +54,9 @@ impl StallTotal {
 pub struct TickTotal {
     /// How many ticks there were.
     pub count: u64,
-    /// Sum of the times between two ticks, in nanoseconds: how long somebody needed the ticker.
+    /// Sum of the times between two ticks, in nanoseconds: how long the ticker was needed.
     pub nanos: u64,
-    /// Sum of the squares of these times, in nanoseconds^2. Parts of a time in which events had a better clock don't count.
+    /// Sum of the squares of these times, in nanoseconds^2, without the parts in which events had a better clock.
     pub squares: f64,
 }
 
@@ -69,15 +69,14 @@ impl TickTotal {
         self.squares += (coarse as f64).powi(2);
     }
 
-    /// How many samples of equal weight would say as much about `nanos` nanoseconds of the trace. It is `nanos` divided by the
+    /// The effective number of samples in `nanos` nanoseconds of the trace: `nanos` divided by the
     /// mean time between two ticks, each tick weighted by its time. (For the whole trace this is Kish's
     /// `(sum of weights)^2 / sum of squares`, *Survey Sampling*, 1965.)
     pub fn effective_samples(&self, nanos: f64) -> f64 {
         nanos / self.resolution_nanos()
     }
 
-    /// How long the gap between two ticks is, in nanoseconds, at a moment that is picked at random. Infinite if there was no
-    /// tick.
+    /// The mean gap between two ticks at a random moment, in nanoseconds. Infinite without ticks.
     pub fn resolution_nanos(&self) -> f64 {
         if self.count == 0 { f64::INFINITY } else { self.squares / self.nanos.max(1) as f64 }
     }
@@ -122,17 +121,17 @@ pub struct Summary {
     pub writer_stalls: StallTotal,
     /// The ticks, if the clock is a ticker.
     pub ticks: TickTotal,
-    /// What probes cost, if the host measured it when the recording ended: only then it knows what kind of probes there were.
+    /// What probes cost, if the host measured it at the end of the recording, when it knows the kind of the probes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe_cost: Option<ProbeCost>,
-    /// For how many nanoseconds the threads of the host's process ran on processors, from the beginning of the recording to its
-    /// end: the guest, the ticker, the writer, and whatever else the process does.
+    /// Processor time of the host's process during the recording, in nanoseconds: the guest, the ticker, the writer, and all other
+    /// threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_nanos: Option<u64>,
-    /// What other threads took from the guests' threads since these opened their first lanes. It is in the times of what ran.
+    /// Time that other threads took from the guests' threads since these opened their first lanes. The recorded times include it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preempted: Option<Preempted>,
-    /// What else makes figures doubtful, a sentence each without its full stop, for people.
+    /// Other reasons to doubt the figures, a sentence each without its full stop, for people.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

@@ -74,22 +74,22 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.kind {
             ErrorKind::Endpoint { endpoint, what } => {
-                write!(f, "`{endpoint}` is no endpoint: {what}")
+                write!(f, "`{endpoint}` is not an endpoint: {what}")
             }
             ErrorKind::Protocol(text) if text == "http/json" => {
-                f.write_str("the protocol http/json is not spoken here; use http/protobuf or grpc")
+                f.write_str("the protocol http/json is not supported; use http/protobuf or grpc")
             }
             ErrorKind::Protocol(text) => {
-                write!(f, "`{text}` is no protocol of OTLP; use http/protobuf or grpc")
+                write!(f, "`{text}` is not a protocol of OTLP; use http/protobuf or grpc")
             }
-            ErrorKind::Compression(text) => write!(f, "`{text}` is no compression; use gzip or none"),
+            ErrorKind::Compression(text) => write!(f, "`{text}` is not a compression; use gzip or none"),
             ErrorKind::Timeout(text) => {
-                write!(f, "`{text}` is no time limit; give milliseconds, such as 10000")
+                write!(f, "`{text}` is not a time limit; give milliseconds, such as 10000")
             }
-            ErrorKind::Pair(text) => write!(f, "`{text}` is no pair; give NAME=VALUE"),
+            ErrorKind::Pair(text) => write!(f, "`{text}` is not a pair; give NAME=VALUE"),
             ErrorKind::PercentEncoding(text) => write!(f, "`{text}` is badly percent-encoded"),
             ErrorKind::Header(name) => {
-                write!(f, "the header `{name}` can't be sent: HTTP has no such name or value")
+                write!(f, "the header `{name}` is not valid in HTTP")
             }
             ErrorKind::HalfIdentity => {
                 f.write_str("a client certificate and its key belong together; one of them is missing")

@@ -257,16 +257,16 @@ mod tests {
         let of = |name, value| config(&Settings::default(), &[(name, value)]).expect_err("an error");
         assert_eq!(
             of("PROTOCOL", "http/json"),
-            "the protocol http/json is not spoken here; use http/protobuf or grpc"
+            "the protocol http/json is not supported; use http/protobuf or grpc"
         );
-        assert_eq!(of("PROTOCOL", "udp"), "`udp` is no protocol of OTLP; use http/protobuf or grpc");
-        assert_eq!(of("TRACES_COMPRESSION", "zip"), "`zip` is no compression; use gzip or none");
-        assert_eq!(of("TIMEOUT", "10s"), "`10s` is no time limit; give milliseconds, such as 10000");
+        assert_eq!(of("PROTOCOL", "udp"), "`udp` is not a protocol of OTLP; use http/protobuf or grpc");
+        assert_eq!(of("TRACES_COMPRESSION", "zip"), "`zip` is not a compression; use gzip or none");
+        assert_eq!(of("TIMEOUT", "10s"), "`10s` is not a time limit; give milliseconds, such as 10000");
         assert_eq!(
             of("ENDPOINT", "localhost:4318"),
-            "`localhost:4318` is no endpoint: use http://HOST:PORT or https://HOST:PORT"
+            "`localhost:4318` is not an endpoint: use http://HOST:PORT or https://HOST:PORT"
         );
-        assert_eq!(of("HEADERS", "a=1,b"), "`b` is no pair; give NAME=VALUE");
+        assert_eq!(of("HEADERS", "a=1,b"), "`b` is not a pair; give NAME=VALUE");
         assert!(of("CLIENT_KEY", "key.pem").starts_with("a client certificate and its key belong together"));
     }
 

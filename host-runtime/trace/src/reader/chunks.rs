@@ -1,4 +1,4 @@
-//! Finds the chunks of a file, and the next one behind whatever is damaged.
+//! Finds the chunks of a file, also after damage.
 
 use super::Anomalies;
 use crate::anomaly::AnomalyKind;
@@ -8,8 +8,8 @@ use crate::lanes::Lanes;
 use crate::source::Source;
 use std::io::{self, Read};
 
-/// How many more chunks may turn out damaged inside what a damaged chunk claims for itself, before it is believed to be
-/// as long as it says. A half-written chunk has whole ones behind it; more than this is a file made to take forever.
+/// How many more damaged chunks may be inside the length of a damaged chunk, before that length is trusted. A half-written chunk has
+/// whole ones after it; a file with more damaged chunks was made to take forever.
 const NESTED_DAMAGE: u32 = 64;
 
 /// The chunks of a file.
@@ -18,7 +18,7 @@ pub(super) struct Chunks<R> {
     pub(super) anomalies: Anomalies,
     /// Length of the chunk that was given last, to be dropped with the next.
     current: usize,
-    /// What stands before the next good chunk.
+    /// The damage before the next good chunk.
     damage: Option<Damage>,
 }
 
@@ -27,7 +27,7 @@ struct Damage {
     offset: u64,
     /// Up to here an anomaly accounts for them.
     explained: u64,
-    /// How many damaged chunks there were on the way.
+    /// How many damaged chunks were skipped.
     chunks: u32,
 }
 
@@ -53,7 +53,7 @@ impl<R: Read> Chunks<R> {
         self.source.offset()
     }
 
-    /// Something is wrong with the current chunk, or, behind the last, with the end of the file.
+    /// Notes a fault of the current chunk, or, after the last one, of the end of the file.
     pub(super) fn note(&mut self, kind: AnomalyKind) {
         self.anomalies.push(self.source.offset(), kind);
     }
@@ -110,7 +110,7 @@ impl<R: Read> Chunks<R> {
         }
     }
 
-    /// There is nothing behind the end chunk, or an anomaly.
+    /// Notes bytes after the end chunk as an anomaly.
     pub(super) fn nothing_behind(&mut self) -> io::Result<()> {
         self.source.consume(std::mem::take(&mut self.current));
         if self.source.fill(1)? {
@@ -119,7 +119,7 @@ impl<R: Read> Chunks<R> {
         Ok(())
     }
 
-    /// A good chunk stands behind damage: says how many bytes no anomaly accounts for.
+    /// A good chunk after damage: notes the bytes that no anomaly accounts for.
     fn skipped(&mut self, damage: &Damage) {
         let bytes = self.source.offset() - damage.offset;
         if self.source.offset() != damage.explained && bytes != 0 {
