@@ -101,7 +101,7 @@ pub fn show(delivery: &Delivery, config: &Config) {
 
 /// What to do about the usual mistakes.
 fn hint(delivery: &Delivery, config: &Config) -> Option<&'static str> {
-    let said = |what: &str| delivery.messages.iter().any(|words| words.text.contains(what));
+    let said = |what: &str| delivery.messages.iter().any(|message| message.text.contains(what));
     if config.signal == Signal::Profiles
         && (said("HTTP 404") || said("unknown service") || said("nimplemented"))
     {

@@ -37,7 +37,7 @@ pub enum AnomalyKind {
     /// Another header, which is ignored: files were joined.
     SecondHeader,
     /// Bytes after the end chunk, which are ignored.
-    BehindEnd,
+    AfterEnd,
     /// Bytes that are not a chunk; reading continued at the next one.
     Skipped {
         /// How many.
@@ -108,11 +108,11 @@ impl fmt::Display for Anomaly {
             )?,
             NoHeader => write!(f, "no readable header: the clock's rate is a guess")?,
             BadField { chunk, field } => {
-                write!(f, "{chunk} chunk: {field} has a value that it can't have, its default is taken")?;
+                write!(f, "{chunk} chunk: {field} has an invalid value, its default is used")?;
             }
             SecondHeader => write!(f, "another header, ignored")?,
-            BehindEnd => write!(f, "bytes behind the end chunk, ignored")?,
-            Skipped { bytes } => write!(f, "{bytes} bytes that are no chunk, skipped")?,
+            AfterEnd => write!(f, "bytes after the end chunk, ignored")?,
+            Skipped { bytes } => write!(f, "{bytes} bytes that are not a chunk, skipped")?,
             BadChecksum { chunk, recorder } => {
                 write!(f, "{chunk} chunk of recorder {recorder} with a bad checksum, ignored")?;
             }

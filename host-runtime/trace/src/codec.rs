@@ -1,14 +1,14 @@
-//! Packs one column, and unpacks it: zstd frames, or the bytes as they are.
+//! Packs and unpacks one column: a zstd frame, or the plain bytes.
 //!
-//! Natively this is the C library, whose contexts are kept from block to block. WebAssembly has no C compiler at hand:
-//! there frames are read by `ruzstd`, and columns are stored as they are.
+//! Natively with the C library, whose contexts are kept from block to block. WebAssembly has no C compiler:
+//! there `ruzstd` reads frames, and columns are stored plain.
 
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use native::{Packer, Unpacker};
 #[cfg(target_family = "wasm")]
 pub(crate) use portable::{Packer, Unpacker};
 
-/// A column shorter than this is stored as it is: a frame's own header would eat what it saves.
+/// A shorter column is stored plain: a frame's header would take more than it saves.
 #[cfg(not(target_family = "wasm"))]
 const WORTH_PACKING: usize = 48;
 
@@ -38,12 +38,12 @@ mod native {
             Ok(Packer { zstd, frame: Vec::new() })
         }
 
-        /// Appends the column to `out`, packed if that makes it shorter. Answers whether it did.
+        /// Appends the column to `out`, packed if that makes it shorter. Returns whether it is packed.
         pub(crate) fn pack(&mut self, column: &[u8], out: &mut Vec<u8>) -> bool {
             if column.len() >= WORTH_PACKING {
                 self.frame.clear();
                 self.frame.reserve(zstd::zstd_safe::compress_bound(column.len()));
-                // The one way for this to fail is a buffer that is too small. Should it ever: stored is never wrong.
+                // This fails only if the buffer is too small. Then the column is stored plain.
                 let packed = self.zstd.compress_to_buffer(column, &mut self.frame);
                 if packed.is_ok_and(|length| length < column.len()) {
                     out.extend_from_slice(&self.frame);
@@ -65,7 +65,7 @@ mod native {
             Ok(Unpacker { zstd: Decompressor::new()? })
         }
 
-        /// Makes `column` the `length` bytes that `frame` unpacks to. An error where it doesn't.
+        /// Unpacks `frame` to the `length` bytes of `column`.
         pub(crate) fn unpack(
             &mut self,
             frame: &[u8],

@@ -1,35 +1,35 @@
-//! The column codec's envelope: what stands between the codec byte and the columns. FORMAT.md, "Columns".
+//! The column codec's envelope, between the codec byte and the columns. FORMAT.md, "Codec 1: columns".
 
 use crate::codec::{Packer, Unpacker};
 use kperf_abi::block;
 
-/// Codec byte of a raw block: its bytes as the recorder left them.
+/// Codec byte of a raw block: the recorder's bytes.
 pub(crate) const RAW: u8 = 0;
 /// Codec byte of columns.
 pub(crate) const COLUMNS: u8 = 1;
-/// Length of what stands before the columns, the codec byte included.
+/// Length of the envelope, including the codec byte.
 const ENVELOPE_LEN: usize = 48;
-/// How long a raw block may be, in bytes: no chunk may ask for more memory. Recorders' blocks are thirty times shorter.
+/// The maximal length of a raw block in bytes, to limit memory. Recorders' blocks are thirty times shorter.
 pub(crate) const MAX_BLOCK: usize = 4 << 20;
 /// The longest column: no event takes more than five bytes of ids, or ten of time and ten of a gap.
 const MAX_COLUMN: usize = MAX_BLOCK / 4 * 20;
 
-/// How the `times` column says when.
+/// The form of the `times` column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Times {
     /// One difference of ticks for every event.
     #[default]
     Dense = 0,
-    /// Pairs: how many events there were since the last time, and the difference of ticks that comes behind them.
+    /// Pairs: how many events there were since the last time, and the difference of ticks after them.
     Sparse = 1,
 }
 
 /// A block, sorted by kind (ids, times, other words) rather than by time.
 #[derive(Debug, Default)]
 pub(crate) struct Columns {
-    /// How many words there are, without those that tell times.
+    /// How many words there are, without times.
     pub(crate) count: u32,
-    /// LEB128 for each: 0 leave, 1 a word that stands in `others`, n + 2 enter n.
+    /// LEB128 for each: 0 leave, 1 a word in `others`, n + 2 enter n.
     pub(crate) ids: Vec<u8>,
     /// The words that are neither enter nor leave nor time, four bytes each.
     pub(crate) others: Vec<u8>,
@@ -37,7 +37,7 @@ pub(crate) struct Columns {
     pub(crate) form: Times,
     /// LEB128 differences of ticks.
     pub(crate) times: Vec<u8>,
-    /// Where ids and times are made. They only grow.
+    /// Buffers for ids and times, kept from block to block.
     pub(crate) room: [Vec<u8>; 2],
 }
 
@@ -49,7 +49,7 @@ impl Columns {
         self.times.clear();
     }
 
-    /// Appends an EVTS payload to `out`: codec byte, envelope, columns. `between` is called behind each column.
+    /// Appends an EVTS payload to `out`: codec byte, envelope, columns. Calls `between` after each column.
     pub(crate) fn pack(
         &self,
         header: &[u8; block::HEADER_LEN],
@@ -77,7 +77,7 @@ impl Columns {
         }
     }
 
-    /// Reads an EVTS payload that begins with [`COLUMNS`] into these columns; the block's header is the answer.
+    /// Reads an EVTS payload that begins with [`COLUMNS`] into these columns. Returns the block's header.
     pub(crate) fn unpack(
         &mut self,
         payload: &[u8],

@@ -52,14 +52,14 @@ impl CallParent {
     }
 }
 
-/// Why text is no trace context.
+/// Why text is not a trace context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextError {
     /// `traceparent` or `tracestate`.
     pub field: &'static str,
     /// Offset into the text, in bytes.
     pub offset: usize,
-    /// What is wrong there.
+    /// The fault there.
     pub message: &'static str,
 }
 
@@ -71,9 +71,9 @@ impl fmt::Display for ContextError {
 
 impl std::error::Error for ContextError {}
 
-/// The longest `tracestate` that is taken: what the specification asks everybody to hand on.
+/// The longest `tracestate` that is accepted: the specification requires this much to be propagated.
 const MAX_STATE: usize = 512;
-/// How many members a `tracestate` has at most, as the specification says.
+/// The maximal number of members of a `tracestate`, from the specification.
 const MAX_MEMBERS: usize = 32;
 
 impl TraceContext {
@@ -86,7 +86,7 @@ impl TraceContext {
     ///
     /// If `traceparent` is not four hexadecimal numbers with dashes between them
     /// (`00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01`), if its version is ff or an id is zero, if `tracestate`
-    /// is no list of at most 32 `key=value`, or longer than 512 bytes.
+    /// is not a list of at most 32 `key=value`, or longer than 512 bytes.
     pub fn parse(traceparent: &str, tracestate: &str) -> Result<TraceContext, ContextError> {
         let error = |offset, message| ContextError { field: "traceparent", offset, message };
         let bytes = traceparent.trim().as_bytes();
@@ -119,7 +119,7 @@ impl TraceContext {
         number(53, &mut flags).ok_or_else(|| error(53, "the flags are not two hexadecimal digits"))?;
         match (version, bytes.get(55)) {
             ([0xff], _) => return Err(error(0, "there is no version ff")),
-            // Later versions may have more behind another dash.
+            // Later versions may have more after another dash.
             ([0], Some(_)) => return Err(error(55, "something follows the flags")),
             (_, Some(byte)) if *byte != b'-' => return Err(error(55, "no dash follows the flags")),
             _ => {}
@@ -135,7 +135,7 @@ impl TraceContext {
         Ok(context)
     }
 
-    /// Whether the caller records its trace. If it doesn't, nobody wants spans of the calls that it makes.
+    /// Whether the caller records its trace. If not, spans of its calls are not wanted.
     pub fn is_sampled(&self) -> bool {
         self.flags & TraceContext::SAMPLED != 0
     }
@@ -164,7 +164,7 @@ fn digit(byte: u8) -> Option<u8> {
     }
 }
 
-/// Whether this is a `tracestate` to hand on.
+/// Whether this is a valid `tracestate`.
 pub(crate) fn check_state(state: &str) -> Result<&str, ContextError> {
     let error = |offset, message| ContextError { field: "tracestate", offset, message };
     if let Some(offset) = state.bytes().position(|byte| !(b' '..=b'~').contains(&byte)) {

@@ -1,4 +1,4 @@
-//! Why bytes can't be read as a trace at all. Lesser damage is an [`Anomaly`](crate::Anomaly).
+//! Errors of bytes that are not a trace. Other damage is an [`Anomaly`](crate::Anomaly).
 
 use std::fmt;
 use std::io;
@@ -17,7 +17,7 @@ pub enum ErrorKind {
     Io(io::Error),
     /// The first bytes are not those of a trace.
     NotATrace {
-        /// The bytes that are there, eight at most.
+        /// The first bytes, eight at most.
         found: Vec<u8>,
     },
     /// It is a trace of a version that this reader doesn't know.

@@ -1,10 +1,10 @@
-//! The JSON of a trace's first chunk and of its last. A field with a wrong value costs only itself.
+//! The JSON of a trace's first and last chunk. A field with an invalid value affects only itself.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Reads an object whose fields all have defaults. A field with a value that it can't have is taken as missing, and the answer
-/// names it; `null` is as good as missing. `None` where there is no JSON object.
+/// Reads an object whose fields all have defaults. A field with an invalid value counts as missing, and its name is returned;
+/// `null` counts as missing. `None` if the bytes are not a JSON object.
 pub(crate) fn read<T: DeserializeOwned>(json: &[u8]) -> Option<(T, Vec<String>)> {
     if let Ok(read) = serde_json::from_slice(json) {
         return Some((read, Vec::new()));

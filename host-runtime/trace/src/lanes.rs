@@ -1,4 +1,4 @@
-//! What a reader remembers of each recorder: which chunk comes next, what was lost, how deep its other stacks are.
+//! A reader's state of each recorder: its next chunk, losses, the depths of its other stacks.
 
 use crate::anomaly::AnomalyKind;
 use crate::decode::{Decoded, Switch};
@@ -13,11 +13,11 @@ use std::ops::Range;
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     recorders: FxHashMap<u32, Recorder>,
-    /// All lanes that were seen, up to the limit.
+    /// All lanes so far, up to the limit.
     seen: FxHashSet<LaneId>,
-    /// Whether the clock is one that only a running stack moves: it counts instructions.
+    /// Whether the clock counts instructions, so that only the running stack advances it.
     counts: bool,
-    /// The earliest time that is known of any of them.
+    /// The earliest known time of any recorder.
     first: Option<u64>,
 }
 
@@ -27,21 +27,21 @@ struct Recorder {
     next: u32,
     /// Events that were lost since the recorder's last chunk.
     lost: Option<Loss>,
-    /// Whether anything was ever lost: then a stack that isn't in `parked` may have run.
+    /// Whether events were ever lost: then a stack that isn't in `parked` may have run.
     gapped: bool,
     /// The stack that ran last, and its last time.
     stack: u32,
     ticks: Option<u64>,
     /// The depths of the stacks that don't run, if they are known.
     parked: FxHashMap<u32, u32>,
-    /// With a clock that counts: what others executed while a stack didn't run.
+    /// If the clock counts: what the other stacks executed while a stack didn't run.
     elsewhere: FxHashMap<u32, Elsewhere>,
 }
 
 /// What the other stacks of a recorder executed since a stack ran first.
 #[derive(Clone, Copy, Debug, Default)]
 struct Elsewhere {
-    /// What the clock said when the stack stopped, if it doesn't run.
+    /// The clock's reading when the stack stopped, if it doesn't run.
     stopped: Option<u64>,
     ticks: u64,
 }
@@ -49,7 +49,7 @@ struct Elsewhere {
 /// Events that are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Loss {
-    /// `None` where nobody counted them.
+    /// `None` if unknown.
     events: Option<u64>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Segment {
 }
 
 impl Recorder {
-    /// A stack stops at a time, and another goes on. Answers what others have executed since that one ran first.
+    /// A stack stops at a time, and another continues. Returns what others have executed since that one ran first.
     fn switch(&mut self, from: u32, to: u32, ticks: u64) -> u64 {
         self.elsewhere.entry(from).or_default().stopped = Some(ticks);
         let other = self.elsewhere.entry(to).or_default();
@@ -90,12 +90,12 @@ impl Loss {
 }
 
 impl Lanes {
-    /// Those of a trace whose clock only a running stack moves, if it `counts`.
+    /// The recorders of a trace, whose clock counts instructions if `counts`.
     pub(crate) fn new(counts: bool) -> Lanes {
         Lanes { counts, ..Lanes::default() }
     }
 
-    /// An events chunk with this number has come. Answers the gap if another number should have come.
+    /// Notes an events chunk with this number. Returns the gap if another number was expected.
     pub(crate) fn arrive(&mut self, recorder: u32, sequence: u32) -> Option<AnomalyKind> {
         let state = self.recorders.entry(recorder).or_default();
         let expected = std::mem::replace(&mut state.next, sequence.wrapping_add(1));
@@ -113,7 +113,7 @@ impl Lanes {
         state.lose(None);
     }
 
-    /// The writer says that it could not write so many events before the chunk with this number.
+    /// Notes events that the writer could not write before the chunk with this number.
     pub(crate) fn lose(&mut self, recorder: u32, next_sequence: u32, events: u64) {
         let state = self.recorders.entry(recorder).or_default();
         state.next = next_sequence;
@@ -122,7 +122,7 @@ impl Lanes {
         }
     }
 
-    /// Something was recorded at this time.
+    /// Notes a time at which an event was recorded.
     pub(crate) fn saw(&mut self, ticks: u64) {
         self.first = Some(self.first.map_or(ticks, |first| first.min(ticks)));
     }
@@ -132,8 +132,8 @@ impl Lanes {
         follows(&mut self.seen, LaneId { recorder, stack: 0 })
     }
 
-    /// Cuts a recorder's decoded block at its switches, and puts what was lost in front. Answers how many events it left out
-    /// because there are too many lanes. If the clock counts instructions, each stack has a clock of its own from here on, which
+    /// Cuts a recorder's decoded block at its switches, and puts losses first. Returns how many events it left out
+    /// because there are too many lanes. If the clock counts instructions, each stack gets a clock of its own, which
     /// stands still while others run.
     pub(crate) fn cut(
         &mut self,
@@ -195,7 +195,7 @@ impl Lanes {
             }
             (stack, start, start_ticks) = (switch.stack, at, switch.ticks);
             followed = follows(&mut self.seen, LaneId { recorder, stack });
-            // A stack that nothing is known of has never run, or has run while events were lost.
+            // An unknown stack has never run, or has run while events were lost.
             depth = state.parked.remove(&stack).or((!state.gapped).then_some(0));
             lost = depth.is_none().then_some(Loss { events: None });
         }
@@ -204,8 +204,8 @@ impl Lanes {
         left_out
     }
 
-    /// Adds what was lost behind the last chunk of a recorder: one event for each such recorder, in the order of their
-    /// numbers. Nobody knows when one was lost of a recorder that has no chunk: it stands at the trace's earliest time, which is `begun` if
+    /// Adds losses after the last chunk of a recorder: one event for each such recorder, in the order of their
+    /// numbers. The time of a loss of a recorder without chunks is unknown: it gets the trace's earliest time, which is `begun` if
     /// no other is known.
     pub(crate) fn rest(&mut self, begun: u64, events: &mut Vec<TimedEvent>, out: &mut Vec<Segment>) {
         events.clear();
@@ -225,7 +225,7 @@ impl Lanes {
     }
 }
 
-/// Whether a lane is among those that are followed, or becomes one.
+/// Whether a lane is followed; a new one is, if there is room.
 fn follows(seen: &mut FxHashSet<LaneId>, lane: LaneId) -> bool {
     seen.contains(&lane) || seen.len() < MAX_LANES && seen.insert(lane)
 }
@@ -240,7 +240,7 @@ fn after(depth: u32, events: &[TimedEvent]) -> u32 {
     })
 }
 
-/// How many frames must have been open for every one of these events to find the frame that it closes.
+/// The minimal number of open frames with which each of these events finds the frame that it closes.
 fn needed(events: &[TimedEvent]) -> u32 {
     let (mut needed, mut open) = (0u32, 0u32);
     for timed in events {
@@ -248,7 +248,7 @@ fn needed(events: &[TimedEvent]) -> u32 {
             Event::Enter(_) => open = open.saturating_add(1),
             Event::Leave if open == 0 => needed = needed.saturating_add(1),
             Event::Leave => open -= 1,
-            // So many frames stay open, and from here on the depth is known.
+            // So many frames stay open, and the depth is known from now on.
             Event::Unwind { depth, .. } => return needed.saturating_add(depth.saturating_sub(open)),
             Event::Mark(_) | Event::Memory(_) | Event::Pause(_) | Event::Lost { .. } => {}
         }

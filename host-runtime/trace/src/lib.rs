@@ -1,8 +1,8 @@
-//! The trace of a probed WebAssembly module: what is in it, the file it stands in, a writer and a reader.
+//! The trace of a probed WebAssembly module: its events, its file format, a writer and a reader.
 //!
 //! A recorder hands over *blocks* of words ([`kperf_abi::block`], [`kperf_abi::word`]). [`TraceWriter`] packs each into a
-//! chunk of a file, [`TraceReader`] gives the events back, a batch at a time, whatever state the file is in: damage is a
-//! list of [`Anomaly`], never a panic. `FORMAT.md` beside this crate says what every byte means.
+//! chunk of a file, [`TraceReader`] gives the events back, a batch at a time. Damage of a file gives a
+//! list of [`Anomaly`], never a panic. `FORMAT.md` specifies every byte.
 //!
 //! ```
 //! use kperf_trace::{Event, Header, Item, Summary, TraceReader, TraceWriter, block::BlockHeader, word};

@@ -1,4 +1,4 @@
-//! How much a reader takes from a file that may say anything.
+//! Limits of what a reader accepts.
 
 /// How many lanes a reader follows, over all recorders. It leaves out the events of other lanes, and counts them.
 pub(crate) const MAX_LANES: usize = 1 << 17;

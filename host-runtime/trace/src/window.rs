@@ -1,11 +1,11 @@
-//! What a sampler counted and saw of one recorder in a span of time: the payload of a `PROF` chunk. FORMAT.md, "Profiles".
+//! A window of a profile: the payload of a `PROF` chunk. FORMAT.md, "Profiles".
 
 use crate::codec::{Packer, Unpacker};
 use crate::context::SpanLink;
 use kperf_abi::{FuncId, leb128};
 
-/// A span of time of a recorder that makes a profile: exact counts of calls, and a tree of the call paths that samples found.
-/// The windows of a recorder follow each other. None repeats what another says, so their sum is the whole profile.
+/// A period of a recorder's profile: exact counts of calls, and a tree of the paths that samples found.
+/// The windows of a recorder follow each other without overlap, so their sum is the whole profile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Window {
     /// The recorder.
@@ -14,30 +14,28 @@ pub struct Window {
     pub start_ticks: u64,
     /// When it ended.
     pub end_ticks: u64,
-    /// How often a sample was to be taken, in nanoseconds.
+    /// The period of samples, in nanoseconds.
     pub period_nanos: u64,
     /// Calls that took at least so many nanoseconds are also in the trace one by one; 0 if none are.
     pub span_min_nanos: u64,
-    /// How many samples found which calls were open, or that none was.
+    /// How many samples found the open calls, or none.
     pub samples: u64,
-    /// How many samples failed: the stack changed each time the sampler looked at it.
+    /// How many samples failed: the stack changed during each try.
     pub torn: u64,
-    /// How many samples had a path that was too deep, or one path too many, to be kept whole. They count for the path's outer
+    /// How many samples had a path that was too deep, or for which there was no room. They count for the path's outer
     /// part.
     pub cut: u64,
     /// How long no call was open, in ticks, as estimated from the samples.
     pub idle_ticks: u64,
-    /// Each sample of an open call stands for some ticks. This is the sum of the squares of these ticks. It says how far sums
-    /// can be trusted.
+    /// The sum of the squares of the samples' ticks, which gives the accuracy of sums.
     pub squares: f64,
     /// The paths. Parents come before their children.
     pub nodes: Vec<WindowNode>,
     /// How often each function was called in this window, by increasing id. Functions that were not called are left out.
     pub calls: Vec<(FuncId, u64)>,
-    /// Where in the innermost calls' functions samples found the program, in the order of the nodes; as far as it is known.
+    /// The places of samples in the innermost calls' functions, as far as known, in the order of the nodes.
     pub places: Vec<WindowPlace>,
-    /// The span of somebody else's whose children all calls of the host are that this window counts; `None` if they are not one span's, or
-    /// if nobody knows.
+    /// The parent span of all host's calls that this window counts; `None` if they have different parents or none is known.
     pub parent: Option<SpanLink>,
 }
 
@@ -50,7 +48,7 @@ pub struct WindowPlace {
     pub offset: u32,
     /// How many samples found it there.
     pub samples: u64,
-    /// The time that these samples stand for, in ticks. It is a part of that of the node.
+    /// The time of these samples, in ticks: a part of the node's.
     pub ticks: u64,
 }
 
@@ -63,17 +61,17 @@ pub struct WindowNode {
     pub func: FuncId,
     /// How many samples found exactly this path.
     pub samples: u64,
-    /// The time that these samples stand for, in ticks.
+    /// The time of these samples, in ticks.
     pub self_ticks: u64,
 }
 
-/// Length of what stands before the numbers.
+/// Length of the fields before the numbers.
 const ENVELOPE_LEN: usize = 8;
-/// How long a body may be, in bytes: no chunk may ask for more memory.
+/// The maximal length of a body in bytes, to limit memory.
 const MAX_BODY: usize = 64 << 20;
-/// The most nodes: samplers keep a quarter of that.
+/// The maximal number of nodes: samplers keep a quarter of that.
 const MAX_NODES: u64 = 1 << 20;
-/// The most functions with calls: engines take no module with more.
+/// The maximal number of functions with calls: engines refuse modules with more.
 const MAX_CALLS: u64 = 1 << 20;
 /// A node takes at least a byte for each of its numbers.
 const NODE_LEN: u64 = 4;
@@ -99,7 +97,7 @@ impl Window {
         put(self.squares.to_bits());
         put(self.nodes.len() as u64);
         for (index, node) in self.nodes.iter().enumerate() {
-            // How far back the parent is; the host stands before the first node.
+            // How far back the parent is; the host is before the first node.
             put(node.parent.map_or(index as u64 + 1, |parent| (index as u64).saturating_sub(parent.into())));
             put(node.func.0.into());
             put(node.samples);
@@ -187,7 +185,7 @@ impl Window {
             next = u64::from(func.0) + 1;
             window.calls.push((func, numbers.next()?));
         }
-        // Before version 1.3 nothing stood here.
+        // Version 1.3 added this.
         if !numbers.0.is_empty() {
             window.places = numbers.places(window.nodes.len())?;
         }
@@ -206,7 +204,7 @@ impl Numbers<'_> {
         leb128::read(&mut self.0).ok_or("it ends inside a number")
     }
 
-    /// How many things follow that have at least so many bytes each, at most `most` of them.
+    /// A count of entries with at least so many bytes each; at most `most`.
     fn count(&mut self, bytes: u64, most: u64) -> Result<u64, &'static str> {
         let count = self.next()?;
         if count > most {
@@ -232,7 +230,7 @@ impl Numbers<'_> {
         Ok(places)
     }
 
-    /// The span that stands next, if one does. Ids that are all zeros are none.
+    /// The next span, if there is one. Ids that are all zeros are none.
     fn parent(&mut self) -> Result<Option<SpanLink>, &'static str> {
         match self.next()? {
             0 => Ok(None),

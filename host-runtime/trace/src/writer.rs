@@ -14,16 +14,16 @@ use std::io::{self, Write};
 
 /// Writes a trace.
 ///
-/// Every method writes one whole chunk by one call of [`Write::write_all`]: whatever ends the process between two calls
+/// Every method writes one whole chunk by one call of [`Write::write_all`], so a process that dies between two calls
 /// leaves a file of whole chunks. Nothing is buffered, so `W` should not buffer either.
 ///
-/// A failed write may leave part of a chunk behind; a reader finds the next one. The writer can be used further.
+/// A failed write may leave a part of a chunk; readers skip it. The writer can be used further.
 pub struct TraceWriter<W: Write> {
     out: W,
     /// The sequence number of each recorder's next block.
     sequences: FxHashMap<u32, u32>,
     encoder: BlockEncoder,
-    /// The chunk that is being made.
+    /// The buffer of a chunk.
     chunk: Vec<u8>,
     written: Written,
 }

@@ -114,7 +114,7 @@ impl<R: Read> Chunks<R> {
     pub(super) fn nothing_behind(&mut self) -> io::Result<()> {
         self.source.consume(std::mem::take(&mut self.current));
         if self.source.fill(1)? {
-            self.note(AnomalyKind::BehindEnd);
+            self.note(AnomalyKind::AfterEnd);
         }
         Ok(())
     }

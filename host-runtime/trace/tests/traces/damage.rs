@@ -231,7 +231,7 @@ fn joined_files_are_read_to_the_first_end() {
     assert_eq!(
         text(&joined),
         format!(
-            "lane 0, depth 0, from 0\n  1 enter 1\nend: completed\n! bytes behind the end chunk, ignored (at offset {end:#x})\n"
+            "lane 0, depth 0, from 0\n  1 enter 1\nend: completed\n! bytes after the end chunk, ignored (at offset {end:#x})\n"
         )
     );
 }

@@ -148,14 +148,14 @@ fn a_full_disk_costs_what_was_not_written() {
     assert_eq!(after(full_disk(0, lost)), "from 5\n  5 lost 3\n  6 leave\nend: \n");
     assert_eq!(
         after(full_disk(20, lost)),
-        "from 5\n  5 lost 3\n  6 leave\nend: \n! 20 bytes that are no chunk, skipped (at offset 0x191)\n"
+        "from 5\n  5 lost 3\n  6 leave\nend: \n! 20 bytes that are not a chunk, skipped (at offset 0x191)\n"
     );
     // Half a chunk looks like a damaged one, about which the writer's number says nothing.
     assert_eq!(
         after(full_disk(40, lost)),
         "from 5\n  5 lost\n  6 leave\nend: \n\
          ! EVTS chunk of recorder 0 with a bad checksum, ignored (at offset 0x191)\n\
-         ! 40 bytes that are no chunk, skipped (at offset 0x191)\n"
+         ! 40 bytes that are not a chunk, skipped (at offset 0x191)\n"
     );
 }
 
