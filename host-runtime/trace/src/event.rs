@@ -83,3 +83,29 @@ pub struct Batch<'a> {
     /// The events. Not empty. [`Event::Lost`] is only the first.
     pub events: &'a [TimedEvent],
 }
+
+/// The depth of a stack after these events.
+pub(crate) fn depth_after(depth: u32, events: &[TimedEvent]) -> u32 {
+    events.iter().fold(depth, |depth, timed| match timed.event {
+        Event::Enter(_) => depth.saturating_add(1),
+        Event::Leave => depth.saturating_sub(1),
+        Event::Unwind { depth: to, .. } => depth.min(to),
+        Event::Mark(_) | Event::Memory(_) | Event::Pause(_) | Event::Lost { .. } => depth,
+    })
+}
+
+/// The minimal number of open frames with which each of these events finds the frame that it closes.
+pub(crate) fn depth_needed(events: &[TimedEvent]) -> u32 {
+    let (mut needed, mut open) = (0u32, 0u32);
+    for timed in events {
+        match timed.event {
+            Event::Enter(_) => open = open.saturating_add(1),
+            Event::Leave if open == 0 => needed = needed.saturating_add(1),
+            Event::Leave => open -= 1,
+            // So many frames stay open, and the depth is known from now on.
+            Event::Unwind { depth, .. } => return needed.saturating_add(depth.saturating_sub(open)),
+            Event::Mark(_) | Event::Memory(_) | Event::Pause(_) | Event::Lost { .. } => {}
+        }
+    }
+    needed
+}

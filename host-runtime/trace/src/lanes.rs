@@ -2,7 +2,7 @@
 
 use crate::anomaly::AnomalyKind;
 use crate::decode::{Decoded, Switch};
-use crate::event::{Event, LaneId, TimedEvent};
+use crate::event::{Event, LaneId, TimedEvent, depth_after, depth_needed};
 use crate::limits::MAX_LANES;
 use kperf_abi::block::BlockHeader;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -166,7 +166,7 @@ impl Lanes {
             if !followed {
                 left_out += (at - start) as u64;
             } else if depth.is_some() || at > start {
-                let known = depth.unwrap_or_else(|| needed(&block.events[start..at]));
+                let known = depth.unwrap_or_else(|| depth_needed(&block.events[start..at]));
                 if let Some(loss) = lost.take() {
                     block.events.insert(start, TimedEvent { ticks: start_ticks, event: loss.event() });
                     inserted += 1;
@@ -184,7 +184,7 @@ impl Lanes {
                     out.push(Segment { lane, depth: known, start_ticks, elsewhere, events });
                 }
                 if *switch != end {
-                    state.parked.insert(stack, after(known, &block.events[start..at]));
+                    state.parked.insert(stack, depth_after(known, &block.events[start..at]));
                 }
             }
             if *switch == end {
@@ -228,30 +228,4 @@ impl Lanes {
 /// Whether a lane is followed; a new one is, if there is room.
 fn follows(seen: &mut FxHashSet<LaneId>, lane: LaneId) -> bool {
     seen.contains(&lane) || seen.len() < MAX_LANES && seen.insert(lane)
-}
-
-/// How deep a stack is after these events.
-fn after(depth: u32, events: &[TimedEvent]) -> u32 {
-    events.iter().fold(depth, |depth, timed| match timed.event {
-        Event::Enter(_) => depth.saturating_add(1),
-        Event::Leave => depth.saturating_sub(1),
-        Event::Unwind { depth: to, .. } => depth.min(to),
-        Event::Mark(_) | Event::Memory(_) | Event::Pause(_) | Event::Lost { .. } => depth,
-    })
-}
-
-/// The minimal number of open frames with which each of these events finds the frame that it closes.
-fn needed(events: &[TimedEvent]) -> u32 {
-    let (mut needed, mut open) = (0u32, 0u32);
-    for timed in events {
-        match timed.event {
-            Event::Enter(_) => open = open.saturating_add(1),
-            Event::Leave if open == 0 => needed = needed.saturating_add(1),
-            Event::Leave => open -= 1,
-            // So many frames stay open, and the depth is known from now on.
-            Event::Unwind { depth, .. } => return needed.saturating_add(depth.saturating_sub(open)),
-            Event::Mark(_) | Event::Memory(_) | Event::Pause(_) | Event::Lost { .. } => {}
-        }
-    }
-    needed
 }

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)] // A component's memory can't be reached in another way by other threads.
 
 use crate::error::{ErrorKind, Result};
-use crate::lanes::core::LaneCore;
+use crate::lanes::core::{LaneCore, LaneEvents};
 use crate::lanes::memory::LaneMemory;
 use crate::lanes::state::RecorderState;
 use crate::link::guards::{LaneGuard, ProfiledGuard};
@@ -73,7 +73,7 @@ impl StoreLanes {
         // moves when it grows (`define` has seen to that), so it stays there as long as the store, and `RecordedStore` closes and retires
         // all lanes before it drops the store. The address is that of a page of the host's.
         let memory = unsafe { LaneMemory::of_component(address) };
-        let core = self.recording.open_lane(memory, false);
+        let core = self.recording.open_lane(memory, LaneEvents::AllCalls);
         if inner.is_async {
             core.set_async();
         }

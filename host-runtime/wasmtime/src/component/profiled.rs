@@ -2,6 +2,7 @@
 #![allow(unsafe_code)] // A component's memory can't be reached in another way by other threads.
 
 use super::lanes::{NO_RECORDER, StoreLanes};
+use crate::lanes::core::LaneEvents;
 use crate::lanes::memory::LaneMemory;
 use crate::link::guards::ProfiledGuard;
 use crate::profile::sampling::Sampling;
@@ -36,7 +37,7 @@ impl StoreLanes {
         // store, it closes the profile and takes it from the sampler: the counts are not used after that.
         let counts = unsafe { Counts::of_component(address, bytes, first, functions) };
         let counts = counts.ok_or_else(|| wasmtime::Error::msg(NO_RECORDER))?;
-        let core = recording.open_lane(LaneMemory::own(), true);
+        let core = recording.open_lane(LaneMemory::own(), LaneEvents::SlowCalls);
         if inner.is_async {
             core.set_async();
         }

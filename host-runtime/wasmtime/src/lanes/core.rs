@@ -21,6 +21,15 @@ use std::time::Duration;
 /// Where the last event of a block may begin: see `recorder.wat`.
 pub(crate) const LAST_START: u32 = (START + CAPACITY - 28) as u32;
 
+/// The events in a lane's blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LaneEvents {
+    /// All calls.
+    AllCalls,
+    /// The slow calls that samples saw.
+    SlowCalls,
+}
+
 /// One recorder: a store's recorder module, or the host functions of a store's data.
 ///
 /// Blocks leave by [`hand_over`](LaneCore::hand_over), called by the recorder's own thread, or by
@@ -82,7 +91,7 @@ impl LaneCore {
         outlet: Arc<Outlet>,
         number: u32,
         memory: LaneMemory,
-        spans: bool,
+        events: LaneEvents,
         closed: bool,
     ) -> LaneCore {
         let ticker = outlet.ticker.as_ref().map(|ticker| ticker.cell().clone());
@@ -91,7 +100,7 @@ impl LaneCore {
             number,
             memory,
             ticker,
-            spans,
+            spans: events == LaneEvents::SlowCalls,
             gate: Mutex::new(Gate { closed, ..Gate::default() }),
             begins: AtomicU64::new(0),
             is_async: AtomicBool::new(false),
@@ -406,7 +415,7 @@ mod tests {
         let engine = wasmtime::Engine::default();
         let recorder =
             Recorder::builder().clock(ClockChoice::Test).sink(sink).build(&engine).expect("a recorder");
-        let lane = recorder.recording.open_lane(LaneMemory::own(), false);
+        let lane = recorder.recording.open_lane(LaneMemory::own(), LaneEvents::AllCalls);
         let mut state = RecorderState::default();
         let mut pen = Pen { lane: &lane, state: &mut state };
         pen.init();

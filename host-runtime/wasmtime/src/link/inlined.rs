@@ -3,6 +3,7 @@
 use super::guards::{LaneGuard, ProfiledGuard};
 use super::module::{self, failed};
 use crate::error::{ErrorKind, Result};
+use crate::lanes::core::LaneEvents;
 use crate::lanes::lane::{Lane, watched};
 use crate::lanes::memory::LaneMemory;
 use crate::lanes::reason::reason_of;
@@ -266,7 +267,7 @@ impl StoreInstances {
         let globals = StateGlobals::inside(|name| wanted(caller, name))?.counting(instructions);
         let globals = globals.recording(global(caller, names::STATE_ALLOCATOR));
         let memory = LaneMemory::of_instance(memory).ok_or_else(too_small)?;
-        let core = self.recording.open_lane(memory, false);
+        let core = self.recording.open_lane(memory, LaneEvents::AllCalls);
         core.notice_async();
         if self.is_async.load(Ordering::Relaxed) {
             core.set_async();
@@ -316,7 +317,7 @@ impl StoreInstances {
             }
         };
         let mut instances = self.instances();
-        let core = recording.open_lane(LaneMemory::own(), true);
+        let core = recording.open_lane(LaneMemory::own(), LaneEvents::SlowCalls);
         if self.is_async.load(Ordering::Relaxed) {
             core.set_async();
         }

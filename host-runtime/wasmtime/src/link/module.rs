@@ -3,7 +3,7 @@
 use super::guards::LaneGuard;
 use crate::clock::source::Clock;
 use crate::error::{Error, ErrorKind, Result};
-use crate::lanes::core::LaneCore;
+use crate::lanes::core::{LaneCore, LaneEvents};
 use crate::lanes::lane::Lane;
 use crate::lanes::memory::LaneMemory;
 use crate::lanes::state::StateGlobals;
@@ -41,7 +41,7 @@ impl Linking {
             Some(memory) => memory,
             None => LaneMemory::new_shared(&recording.engine).map_err(|e| ErrorKind::Engine(e.into()))?,
         };
-        let core = recording.open_lane(LaneMemory::shared(memory.clone()), false);
+        let core = recording.open_lane(LaneMemory::shared(memory.clone()), LaneEvents::AllCalls);
         // Owned by the function, which the store owns: when the store goes, the lane is closed.
         let guard = LaneGuard { core: core.clone(), recording: recording.clone() };
         let flush = Func::wrap(&mut store, move |mut caller: Caller<'_, T>, address: u32, length: u32| {

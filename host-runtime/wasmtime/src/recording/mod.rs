@@ -6,7 +6,7 @@ use crate::clock::preempted::Watched;
 use crate::clock::source::{Clock, ClockChoice};
 use crate::clock::ticker::Ticker;
 use crate::error::{ErrorKind, Result};
-use crate::lanes::core::LaneCore;
+use crate::lanes::core::{LaneCore, LaneEvents};
 use crate::lanes::memory::LaneMemory;
 use crate::outlet::Outlet;
 use crate::outlet::notice::Notices;
@@ -245,11 +245,10 @@ impl Recording {
         *self.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
     }
 
-    /// Opens a lane. With `spans` its blocks have only slow calls that samples saw. After the recording is finished, the lane is
-    /// closed from the start.
-    pub(crate) fn open_lane(&self, memory: LaneMemory, spans: bool) -> Arc<LaneCore> {
+    /// Opens a lane. After the recording is finished, it is closed from the start.
+    pub(crate) fn open_lane(&self, memory: LaneMemory, events: LaneEvents) -> Arc<LaneCore> {
         self.open(|number, closed| {
-            Arc::new(LaneCore::new(self.outlet.clone(), number, memory, spans, closed))
+            Arc::new(LaneCore::new(self.outlet.clone(), number, memory, events, closed))
         })
     }
 
@@ -263,7 +262,13 @@ impl Recording {
                 unshared.renew(number, closed);
                 return core;
             }
-            Arc::new(LaneCore::new(self.outlet.clone(), number, LaneMemory::own(), false, closed))
+            Arc::new(LaneCore::new(
+                self.outlet.clone(),
+                number,
+                LaneMemory::own(),
+                LaneEvents::AllCalls,
+                closed,
+            ))
         })
     }
 
