@@ -1,8 +1,8 @@
 //! Records of memory: three words of a block, with 26 bits of a record in each.
 //!
 //! A record is a kind (4 bits), a pointer and a size (37 bits each). The first word has the kind, and the upper 11 bits of the
-//! size and of the pointer; the second has the lower bits of the pointer, the third those of the size. A record stands behind
-//! the event at whose time it happened, and belongs to the frame that is the innermost one there.
+//! size and of the pointer; the second has the lower bits of the pointer, the third those of the size. A record follows
+//! the event that has its time, and belongs to the innermost open frame.
 //!
 //! | kind | | pointer | size |
 //! |---|---|---|---|

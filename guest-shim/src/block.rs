@@ -1,8 +1,8 @@
-//! Where a recorder keeps its block: the layout of a lane's memory, and the block's header.
+//! The layout of a lane's memory, and the header of its block.
 //!
 //! ```text
 //! bytes 0..8          u64  the clock of a recorder inside a module: the time; 0: ask the host; all ones: record nothing
-//! bytes 8..12         u32  the limit of a recorder inside a module: no event begins there or behind it without a look at the clock
+//! bytes 8..12         u32  the limit of a recorder inside a module: an event that begins there or after it reads the clock first
 //! bytes 64..68        u32  position: address of the next word to write. A recorder inside a module doesn't use it: its
 //!                          host fills the block with ones before it begins, and the ones mark where the words end
 //! bytes 72..80         u64  how many events the recorder of a component has lost since it handed over a block
@@ -15,7 +15,7 @@
 
 /// Size of a lane's memory in WebAssembly pages of 64 KiB. It never grows.
 pub const MEMORY_PAGES: u32 = 2;
-/// The same where samples of allocations are recorded: behind the block stand the addresses of those that are there.
+/// The same where allocations are sampled: the addresses of the live samples follow the block.
 pub const MEMORY_PAGES_WITH_SAMPLES: u32 = 3;
 /// Address of these.
 pub const SAMPLES: usize = MEMORY_PAGES as usize * 65536;
@@ -27,7 +27,7 @@ pub const CLOCK: usize = 0;
 pub const LIMIT: usize = 8;
 /// The value at [`CLOCK`] that switches the recorder off.
 pub const CLOCK_OFF: u64 = u64::MAX;
-/// Fills the rest of a block, behind its last word, if the recorder is a part of its module. No word has this value.
+/// Fills the rest of a block, after its last word, if the recorder is a part of its module. No word has this value.
 pub const END_MARK: u32 = u32::MAX;
 /// Address of the write position, a u32. It is stored after the words it covers.
 pub const POSITION: usize = 64;
@@ -65,7 +65,7 @@ impl BlockHeader {
         Some((BlockHeader { stack, depth, start_ticks: u64::from(low) | u64::from(high) << 32 }, words))
     }
 
-    /// The header as it stands in memory.
+    /// The header's bytes in memory.
     pub fn to_bytes(self) -> [u8; HEADER_LEN] {
         let mut bytes = [0; HEADER_LEN];
         bytes[0..4].copy_from_slice(&self.stack.to_le_bytes());

@@ -1,5 +1,4 @@
-//! What a symbol table knows of the code of its functions: which lines instructions come from, what they call, and where they
-//! stand in the rewritten module.
+//! The code of a table's functions: the lines of instructions, call sites, and the moves of instructions to the rewritten module.
 //!
 //! Behind the source files of a table stand the functions, in the order of their ids:
 //!
@@ -19,7 +18,7 @@
 //! inlined  calls that are inlined, see [`inlined`]
 //! ```
 //!
-//! Offsets are of bytes, in the original, from the beginning of the function's body (behind its size).
+//! Offsets are of bytes, in the original, from the beginning of the function's body (after its size).
 
 mod inlined;
 
@@ -113,8 +112,8 @@ impl FunctionCode {
 
     /// Where the instruction at an offset comes from.
     pub fn source(&self, offset: u32) -> Option<Source> {
-        let behind = self.rows.partition_point(|row| row.offset <= offset);
-        self.rows.get(behind.checked_sub(1)?)?.source
+        let after = self.rows.partition_point(|row| row.offset <= offset);
+        self.rows.get(after.checked_sub(1)?)?.source
     }
 
     /// The offsets of the calls that may be calls of a function: each of them once, in their order.
@@ -130,12 +129,12 @@ impl FunctionCode {
         offsets
     }
 
-    /// The offset in the original body of what stands in the rewritten module at an offset from its beginning. What was put
-    /// in front of an instruction is of that instruction.
+    /// The offset in the original body for an offset in the rewritten module. Code that was inserted before an instruction belongs to
+    /// that instruction.
     pub fn original(&self, new: u32) -> Option<u32> {
-        let behind = self.moves.partition_point(|step| step.new <= new);
-        let step = self.moves.get(behind.checked_sub(1)?)?;
-        let next = self.moves.get(behind).map_or(u32::MAX, |next| next.old);
+        let after = self.moves.partition_point(|step| step.new <= new);
+        let step = self.moves.get(after.checked_sub(1)?)?;
+        let next = self.moves.get(after).map_or(u32::MAX, |next| next.old);
         Some(step.old.saturating_add(new - step.new).min(next))
     }
 

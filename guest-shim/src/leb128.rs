@@ -1,4 +1,4 @@
-//! Unsigned LEB128, as symbol tables and columns need it: written to a `Vec`, read without panics.
+//! LEB128 of unsigned numbers: written to a `Vec`, read without panics.
 
 /// Appends one number.
 pub fn write(out: &mut Vec<u8>, mut value: u64) {

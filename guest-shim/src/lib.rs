@@ -1,9 +1,12 @@
-//! What a probed module and its hosts agree on.
+//! The contract between a probed module and its hosts, each name and constant once.
 //!
-//! Everything here is spelled once: the names of the probe's imports ([`names`]), the words that a recorder writes
-//! ([`word`]), where they lie in a recorder's memory ([`block`]), the symbol table that the rewriter leaves in a module
-//! ([`symbols`], [`code`]), the recorder modules ([`recorder`]), the memory of a recorder that makes profiles ([`shadow`]), and records of memory ([`allocation`]). The
-//! crate does no IO and knows no runtime.
+//! - [`names`]: the imports of the probes.
+//! - [`word`], [`block`]: the words that a recorder writes, and the layout of its memory.
+//! - [`symbols`], [`code`]: the symbol table that the rewriter puts into a module.
+//! - [`recorder`]: the recorder modules; [`shadow`]: the memory of those that make profiles.
+//! - [`allocation`]: records of memory.
+//!
+//! The crate does no IO and knows no runtime.
 
 pub mod allocation;
 pub mod block;

@@ -1,4 +1,4 @@
-//! The names that a probed module imports and carries. They are reserved: a module that has one of them already is refused.
+//! The reserved names of a probed module's imports, exports and sections. A module that has one of them before is refused.
 
 /// Import module of the probes.
 pub const MODULE: &str = "kperf";
@@ -13,10 +13,10 @@ pub const UNWIND: &str = "unwind";
 /// a part of its module has it.
 pub const LEAF: &str = "leaf";
 
-/// `allocating(token: i32)`: a function of an allocator says it behind its enter. Only modules whose allocations are recorded
+/// `allocating(token: i32)`: an allocator's function calls it after its enter. Only modules whose allocations are recorded
 /// import this and the next three.
 pub const ALLOCATING: &str = "allocating";
-/// `allocated(token: i32, old: i64, size: i64, new: i64)`: it says this behind its leave. `old` is the block that it was given,
+/// `allocated(token: i32, old: i64, size: i64, new: i64)`: an allocator's function calls it after its leave. `old` is the block that it was given,
 /// `size` how many bytes it was asked for, `new` the block that it gave; 0 where there is none. `old` is -1 if what it gave is
 /// collected. What a collector frees while an allocator runs has the token -1, and no `allocating` before it.
 pub const ALLOCATED: &str = "allocated";

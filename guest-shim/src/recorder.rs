@@ -1,6 +1,6 @@
-//! The recorder modules: those made from `recorder.wat` with its parts and from `profile.wat`, and `counts.wat`.
+//! The recorder modules, made from `recorder.wat` with its parts, `profile.wat` and `counts.wat`.
 
-/// The form of a recorder: how it learns the time, and where it stands.
+/// The form of a recorder: its clock, and its place beside or inside a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// It calls `kperf:host.now` for every event.
@@ -12,12 +12,12 @@ pub enum Form {
     /// As [`Inline`](Form::Inline), but its clock is the number of instructions that the module has executed (see
     /// [`crate::names::STATE_INSTRUCTIONS`]).
     Instructions,
-    /// It stands in a component, beside the core modules that it records, and takes either clock.
+    /// It is part of a component, beside the core modules that it records, and takes either clock.
     Component,
     /// As [`Component`](Form::Component), but its clock is the number of instructions that the core modules have executed: they add
     /// it to a global that the recorder exports (see [`crate::names::INSTRUCTIONS`]).
     ComponentInstructions,
-    /// As [`ProfileSpans`](Form::ProfileSpans), but it stands in a component, beside the core modules.
+    /// As [`ProfileSpans`](Form::ProfileSpans), but it is part of a component, beside the core modules.
     ComponentProfile,
     /// As [`Inline`](Form::Inline), and it records what is allocated.
     InlineAllocations,
@@ -25,7 +25,7 @@ pub enum Form {
     InstructionsAllocations,
     /// It becomes a part of the module too, counts calls, and keeps a stack that a host can look at (see [`crate::shadow`]).
     Profile,
-    /// As [`Profile`](Form::Profile), but a slot of the stack also tells one call of a function from the next.
+    /// As [`Profile`](Form::Profile), but slots of successive calls of a function differ.
     ProfileSpans,
     /// It becomes a part of the module, and only counts calls.
     Counts,
@@ -194,9 +194,9 @@ fn expand(code: &str, begin: &str, around: [&str; 2]) -> String {
             open += i32::from(sign == '(') - i32::from(sign == ')');
             open == 0
         });
-        let (value, behind) = after.split_at(end.unwrap_or(after.len()));
+        let (value, after_value) = after.split_at(end.unwrap_or(after.len()));
         made.extend([before, around[0], &expand(value, begin, around), around[1]]);
-        rest = behind.get(1..).unwrap_or_default();
+        rest = after_value.get(1..).unwrap_or_default();
     }
     made + rest
 }

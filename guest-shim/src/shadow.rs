@@ -1,7 +1,7 @@
 //! The memory of a profile's recorder: its layout, and the content of a slot of its stack.
 //!
 //! ```text
-//! bytes 64..1048568          u64  a slot for each open call, the outermost first; free ones behind the innermost
+//! bytes 64..1048568          u64  a slot for each open call, the outermost first; free ones after the innermost
 //! bytes 1048568..1048576     u64  always 0
 //! bytes 1048576..            u64  how often each function was called, in the order of their ids
 //! ```
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_tells_the_function_and_the_call() {
+    fn a_slot_has_the_function_and_the_call() {
         assert_eq!(Slot(0).func(), None);
         assert_eq!(Slot(1).func(), Some(FuncId(0)));
         assert_eq!(Slot(3 << 32 | 8).func(), Some(FuncId(7)));

@@ -1,19 +1,19 @@
-//! The symbol table: which function each FuncId stands for. The rewriter leaves it in the custom section
-//! [`SYMBOLS_SECTION`](crate::names::SYMBOLS_SECTION), a trace carries the same bytes, and reports read it.
+//! The symbol table: the function of each [`FuncId`]. The rewriter writes it to the custom section
+//! [`SYMBOLS_SECTION`](crate::names::SYMBOLS_SECTION), a trace has the same bytes, and reports read them.
 //!
 //! ```text
 //! u8       version: 1, or 2 if a function is counted only
 //! u32      how many bytes the rest has, unpacked; then the rest as one LZ4 block:
-//! bytes    JSON of ModuleIdentity, behind its length
+//! bytes    JSON of ModuleIdentity, after its length
 //! leb128   id_base, number of symbols; then for each, in the order of their ids:
 //!   leb128   func_index
 //!   leb128   code_offset
 //!   u8       flags: 1 exported, 2 imported, 4 a demangled name follows, 8 the name is made up, 16 a place follows,
 //!            32 its calls are counted only
-//!   bytes    name, behind its length
-//!   bytes    demangled name, behind its length (flag 4)
+//!   bytes    name, after its length
+//!   bytes    demangled name, after its length (flag 4)
 //!   leb128   number of the source file, line (flag 16)
-//! leb128   number of source files; then the path of each, behind its length. May be left out if nothing stands behind it
+//! leb128   number of source files; then the path of each, after its length. Optional if nothing follows
 //! code     of each function, see [`crate::code`]. May be left out
 //! inlined  functions that are inlined in others, see [`inlined`]. May be left out
 //! bytes    whatever a later version adds; readers skip it
@@ -57,7 +57,7 @@ pub struct Symbol {
     pub imported: bool,
     /// Whether the module has no name for it: `name` is made up.
     pub unnamed: bool,
-    /// Whether its calls are only counted. Nobody knows how long they take; their time is part of the caller's.
+    /// Whether its calls are only counted. Their time is part of the caller's.
     #[serde(default, skip_serializing_if = "is_false")]
     pub counted: bool,
     /// Where it is declared; `None` if the module doesn't say it.

@@ -3,11 +3,11 @@
 //! | word | means |
 //! |---|---|
 //! | `0x0000_0000 \| id` | enter function `id` (30 bits) |
-//! | `0x4000_0000 \| n` | `n` ticks have passed (30 bits); holds for the words behind it |
+//! | `0x4000_0000 \| n` | `n` ticks have passed (30 bits); holds for the words after it |
 //! | `0x8000_0000` | leave: the innermost frame is closed |
 //! | `0x8000_0000 \| id + 1` | leaf: function `id` is entered and left at once (an id below 2^30 - 1) |
 //! | `0xc000_0000 \| reason << 26 \| d` | unwind: frames deeper than `d` (26 bits) are closed, for a [`Reason`] |
-//! | `0xe000_0000`, low, high | many ticks have passed: 64 bits, in the two words behind |
+//! | `0xe000_0000`, low, high | many ticks have passed: 64 bits, in the next two words |
 //! | `0xe400_0000 \| s` | switch: what follows belongs to stack `s` |
 //! | `0xe800_0000 \| n` | mark `n` (26 bits), a point in time |
 //! | `0xec00_0000 \| b` | a record of memory begins, with 26 bits `b` |
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_nobody_writes_are_refused() {
+    fn unknown_words_are_refused() {
         for word in [0xe000_0001, 0xd800_0000, 0xffff_ffff] {
             assert_eq!(Word::decode(word), None, "{word:#x}");
         }

@@ -1,12 +1,12 @@
-//! Calls that a compiler has put into their callers: which function the instructions of a body were written in.
+//! Calls that a compiler has inlined: the function in which each instruction of a body was written.
 //!
-//! In a symbol table they stand behind the moves of a function:
+//! In a symbol table they follow the moves of a function:
 //!
 //! ```text
 //! leb128   number of inlined calls; then for each, callers before what is inlined in them:
 //!   leb128   0 if it is inlined in the function itself, else how many calls before this one the one is that it is inlined in
 //!   leb128   number of the function, among those that are inlined somewhere
-//!   leb128   0 if nobody knows where the call is, 1 for the file of the call before, or 2 more than the number of a file
+//!   leb128   0 if the call's place is unknown, 1 for the file of the call before, or 2 more than the number of a file
 //!   leb128   the line, less that of the call before (0 before the first), as a zigzag number; not if it isn't known
 //! leb128   number of regions, in the order of their offsets; then for each:
 //!   leb128   its offset, less that of the region before
@@ -76,8 +76,8 @@ impl Inlined {
 
     /// The calls that an instruction is in, the innermost first.
     pub fn at(&self, offset: u32) -> impl Iterator<Item = &InlinedCall> {
-        let behind = self.regions.partition_point(|region| region.offset <= offset);
-        let region = behind.checked_sub(1).and_then(|at| self.regions.get(at));
+        let after = self.regions.partition_point(|region| region.offset <= offset);
+        let region = after.checked_sub(1).and_then(|at| self.regions.get(at));
         let innermost = region.and_then(|region| region.call);
         // A caller that doesn't stand before its call would lead around.
         std::iter::successors(innermost, |&n| self.calls.get(n as usize)?.caller.filter(|&caller| caller < n))
@@ -90,8 +90,8 @@ impl Inlined {
     pub fn only_at(&self, offsets: impl Iterator<Item = u32>) -> Inlined {
         let mut regions: Vec<Region> = Vec::new();
         for offset in offsets {
-            let behind = self.regions.partition_point(|region| region.offset <= offset);
-            let call = behind.checked_sub(1).and_then(|at| self.regions.get(at)?.call);
+            let after = self.regions.partition_point(|region| region.offset <= offset);
+            let call = after.checked_sub(1).and_then(|at| self.regions.get(at)?.call);
             if regions.last().map_or(call.is_some(), |last| last.call != call) {
                 regions.push(Region { offset, call });
             }
@@ -235,7 +235,7 @@ mod tests {
             chains,
             [none.clone(), vec![7], vec![7], whole.clone(), whole, none.clone(), none, vec![7]]
         );
-        // Who calls itself is nobody's caller.
+        // A call that is its own caller has no caller.
         let mut around = inlined();
         around.calls[1].caller = Some(3);
         around.calls[3].caller = Some(99);

@@ -1,4 +1,4 @@
-//! A symbol table as bytes.
+//! Packs and unpacks symbol tables.
 
 use super::encoding::{Input, VERSION, VERSION_COUNTED, write_str};
 use super::lz4::Packer;

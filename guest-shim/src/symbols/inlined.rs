@@ -1,8 +1,8 @@
-//! What a table says of functions that are inlined in others:
+//! Reads and writes the inlined functions of a table:
 //!
 //! ```text
 //! leb128   number of functions; then for each:
-//!   bytes    its name, behind its length
+//!   bytes    its name, after its length
 //!   leb128   0, or 1 more than the number of the source file that it is declared in; then the line
 //! ```
 
@@ -12,7 +12,7 @@ use crate::code::InlinedFunction;
 use crate::function::Source;
 use crate::leb128;
 
-/// Appends one.
+/// Appends a function.
 pub(super) fn write(InlinedFunction { name, source }: &InlinedFunction, out: &mut Vec<u8>) {
     write_str(out, name);
     leb128::write(out, source.map_or(0, |source| u64::from(source.file) + 1));
@@ -21,8 +21,8 @@ pub(super) fn write(InlinedFunction { name, source }: &InlinedFunction, out: &mu
     }
 }
 
-/// Tells of each; of nothing where nothing is left.
-pub(super) fn read(input: &mut Input<'_>, mut tell: impl FnMut(InlinedFunction)) -> Result<(), SymbolsError> {
+/// Calls `add` with each function; with none at the end of the table.
+pub(super) fn read(input: &mut Input<'_>, mut add: impl FnMut(InlinedFunction)) -> Result<(), SymbolsError> {
     if input.left() == 0 {
         return Ok(());
     }
@@ -33,7 +33,7 @@ pub(super) fn read(input: &mut Input<'_>, mut tell: impl FnMut(InlinedFunction))
             Some(Ok(file)) => Some(Source { file, line: input.u32()? }),
             Some(Err(_)) => return Err(input.error("a number exceeds 32 bits")),
         };
-        tell(InlinedFunction { name, source });
+        add(InlinedFunction { name, source });
     }
     Ok(())
 }

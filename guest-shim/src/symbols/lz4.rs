@@ -17,7 +17,7 @@ const HASH_BITS: u32 = 14;
 /// How much is passed over at once where nothing repeats.
 const MOST_SKIPPED: usize = 15;
 
-/// Packs a block, behind its size.
+/// Packs a block, after its size.
 pub(super) struct Packer {
     packed: Vec<u8>,
     /// What copies may be of, and what isn't packed yet.
@@ -33,7 +33,7 @@ pub(super) struct Packer {
 }
 
 impl Packer {
-    /// Begins with bytes that stand in front of the block's size.
+    /// A packer whose output begins with `front`, before the block's size.
     pub(super) fn new(front: &[u8]) -> Packer {
         let mut packed = front.to_vec();
         packed.extend([0; 4]);
@@ -64,7 +64,7 @@ impl Packer {
         self.at -= kept;
     }
 
-    /// The bytes in front, the size and the block.
+    /// All of the output: `front`, the size, the block.
     pub(super) fn finish(mut self, front: usize) -> Vec<u8> {
         self.pack();
         let literals = self.buffer.get(self.literals..).unwrap_or_default();

@@ -1,7 +1,6 @@
-//! Names from elsewhere: what a trace's functions are called and where they stand in the source, by files that the
-//! trace's modules were stripped of.
+//! Finds names and places of a trace's functions in other files, for modules that were stripped.
 //!
-//! A trace is opened once or several times; what was found stays with the flags that say where to look.
+//! - A trace may be opened several times: what was found stays with the flags.
 
 mod beside;
 mod maps;
@@ -25,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use wasmparser::{Parser, Payload};
 
-/// Where names come from.
+/// The files with names.
 #[derive(clap::Args, Clone, Default)]
 #[command(next_help_heading = "Names")]
 pub struct SymbolArgs {
@@ -38,14 +37,14 @@ pub struct SymbolArgs {
     known: Arc<Mutex<Known>>,
 }
 
-/// What decides which names there are.
+/// Two are equal if they name the same files.
 impl fmt::Debug for SymbolArgs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.symbols.fmt(f)
     }
 }
 
-/// What was found out.
+/// The files and tables that were read.
 #[derive(Default)]
 struct Known {
     files: Vec<Given>,
@@ -55,7 +54,7 @@ struct Known {
     beside: HashMap<PathBuf, Vec<Packed>>,
     /// Hashes of the modules of each trace.
     modules: HashMap<PathBuf, HashSet<String>>,
-    /// All modules of each trace, if there are maps, which don't say which module they are of.
+    /// All modules of each trace, if there are maps: these don't name their module.
     all_modules: HashMap<PathBuf, Vec<ModuleIdentity>>,
 }
 
@@ -115,7 +114,7 @@ impl Given {
         Ok(read_some(path)?.into_iter().enumerate().map(given).collect())
     }
 
-    /// Reads a file again whose names were given away.
+    /// Reads a file again if its names were moved into a table.
     fn recall(&mut self) {
         if !self.file.is_spent() {
             return;
@@ -130,7 +129,7 @@ impl Given {
     }
 }
 
-/// Reads a file that the user named. Fails if it has nothing to say, or is of several modules.
+/// Reads a file that the user named. Fails if it has no names or places, or has several modules.
 pub fn read_named(path: &Path) -> anyhow::Result<SymbolFile> {
     match <[SymbolFile; 1]>::try_from(read_some(path)?) {
         Ok([file]) => Ok(file),
@@ -141,7 +140,7 @@ pub fn read_named(path: &Path) -> anyhow::Result<SymbolFile> {
     }
 }
 
-/// Reads a file that the user named. Fails if it has nothing to say.
+/// Reads a file that the user named. Fails if it has no names or places.
 fn read_some(path: &Path) -> anyhow::Result<Vec<SymbolFile>> {
     let files = read(path).with_context(|| format!("failed to read the symbols `{}`", input::name(path)))?;
     if !files.iter().any(SymbolFile::knows_functions) {
@@ -215,7 +214,7 @@ impl Known {
         if let Some(known) = self.tables.get(&key) {
             return known.clone();
         }
-        // What is wrong with it the reader says.
+        // The reader warns of a malformed table.
         let mut table = SymbolTable::from_bytes(bytes).ok()?;
         if table.module.functions == 0 {
             // Of the host.

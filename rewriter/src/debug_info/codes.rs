@@ -1,4 +1,4 @@
-//! The code of functions in a symbol table: call sites, lines, moves.
+//! Fills in the call sites, lines and moves of a symbol table.
 
 use crate::debug_info::source::Sources;
 use crate::module::info::ModuleInfo;
@@ -75,11 +75,11 @@ pub(crate) fn add(
             inlined = inlined.only_at(code.sites.iter().map(|site| site.offset));
         }
         if !rows.is_empty() {
-            let told = FunctionCode { rows, inlined, ..FunctionCode::default() };
-            let told = told
+            let code_lines = FunctionCode { rows, inlined, ..FunctionCode::default() };
+            let code_lines = code_lines
                 .with_files(|file| file.checked_add(first_file))
                 .with_inlined(|function| function.checked_add(first_inlined));
-            (code.rows, code.inlined) = (told.rows, told.inlined);
+            (code.rows, code.inlined) = (code_lines.rows, code_lines.inlined);
         }
         codes.push(&code);
     }
@@ -90,8 +90,8 @@ pub(crate) fn add(
 fn rows_of_sites(rows: &[Row], sites: &[CallSite]) -> Vec<Row> {
     let mut found: Vec<Row> = Vec::new();
     for site in sites {
-        let behind = rows.partition_point(|row| row.offset <= site.offset);
-        let source = behind.checked_sub(1).and_then(|at| rows.get(at)).and_then(|row| row.source);
+        let after = rows.partition_point(|row| row.offset <= site.offset);
+        let source = after.checked_sub(1).and_then(|at| rows.get(at)).and_then(|row| row.source);
         if found.last().map_or(source.is_some(), |last| last.source != source) {
             found.push(Row { offset: site.offset, source });
         }

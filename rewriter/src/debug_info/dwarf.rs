@@ -1,7 +1,7 @@
 //! DWARF follows the code that has moved.
 //!
 //! Nothing changes its place but line programs and the lists of DWARF 5, which are written anew: addresses are put in the
-//! place of addresses, lengths in the place of lengths. So references stay right, also those that nobody here knows of.
+//! place of addresses, lengths in the place of lengths. So references stay right, unknown ones too.
 //! If something isn't understood, there is no debug information at all: what is wrong is worse than none.
 
 mod aranges;
@@ -70,7 +70,7 @@ pub(crate) struct Converted {
     replaced: BTreeMap<&'static str, Vec<u8>>,
 }
 
-/// Reads a module's debug information, and says what becomes of it.
+/// Reads a module's debug information, and converts it to the moved code.
 pub(crate) fn convert(info: &ModuleInfo<'_>, moves: &Moves, globals: Globals) -> Result<Converted, Problem> {
     let Some(content) = info.code() else { return Ok(Converted::default()) };
     let code = Code { moves, globals, start: content.start as u64, bodies: &info.bodies };

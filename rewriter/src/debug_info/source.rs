@@ -1,4 +1,4 @@
-//! Where functions stand in the source, as the module's DWARF says.
+//! Places and lines of functions, from the module's DWARF or source map.
 
 mod debug;
 mod inlined;
@@ -24,10 +24,10 @@ use std::convert::Infallible;
 use units::Budget;
 pub(crate) use units::{Bytes, Unit, Units};
 
-/// How many DIEs may point to one another until one says where the function is declared.
+/// How many DIEs are followed to the declaration of a function.
 const MAX_HOPS: u32 = 8;
 
-/// Where functions stand in the source.
+/// The places and lines of functions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sources {
     /// The files' paths, each once.
@@ -42,20 +42,20 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Reads the module's DWARF, if it has any. What can't be read costs the places that it tells of, and a warning.
+    /// Reads the module's DWARF, if it has any. A malformed part costs its places, and a warning.
     pub(crate) fn of(info: &ModuleInfo<'_>, warnings: &mut Vec<Warning>) -> Sources {
         let Some(code) = info.code() else { return Sources::default() };
         let layout = Layout { code: code.start as u64, bodies: &info.bodies };
         let section = |name: &str| info.custom_section(name).map_or(&[][..], |(data, _)| data);
         let (sources, problem) = Sources::read(layout, section);
-        // Of split DWARF the pass that moves it tells.
+        // The pass that moves DWARF warns of split DWARF.
         let problem = problem.filter(|problem| !matches!(problem, Problem::Split));
         warnings.extend(problem.map(|problem| Warning::BadDebugInfo { message: problem.to_string() }));
         sources
     }
 
-    /// Reads the sections of DWARF that are there, and says what was wrong first. Time and memory are in proportion to the
-    /// sections, whatever they say.
+    /// Reads the sections of DWARF, and returns the first problem. Time and memory are in proportion to the sections, whatever their
+    /// content.
     pub(crate) fn read<'a>(
         layout: Layout<'_>,
         mut section: impl FnMut(&str) -> &'a [u8],
@@ -74,7 +74,7 @@ impl Sources {
         (sources, problems.first().copied())
     }
 
-    /// The places that a source map says.
+    /// The places of a source map.
     pub(crate) fn of_map(map: &SourceMap, bodies: &[BodyPlace]) -> Sources {
         let place = |(n, body): (usize, &BodyPlace)| {
             let (file, line) = map.place(body.start.into()..body.end.into())?;
@@ -121,7 +121,7 @@ impl Sources {
     }
 }
 
-/// Where a function stands: a file of a unit, by its number, and a line of it.
+/// The place of a function: the number of a unit's file, and a line.
 #[derive(Clone, Copy)]
 struct Place {
     /// Of the defined functions.
@@ -133,7 +133,7 @@ struct Place {
 }
 
 impl<'a> Debug<'_, 'a> {
-    /// The functions as they are declared or, where no unit of a line program says that, by the line program.
+    /// The places of functions: their declarations or, where no unit of a line program has these, the line program's first lines.
     fn sources(&self, problems: &mut Vec<Problem>) -> Sources {
         let units = &self.units.units;
         let room = Room::of(self);
@@ -231,8 +231,7 @@ impl<'a> Debug<'_, 'a> {
         inlined_problem.map_or(Ok(()), Err)
     }
 
-    /// Where a DIE, or one that it is an instance of, says that it is declared: the unit whose files it means, the file's
-    /// number, the line.
+    /// The declaration of a DIE or of its origin: the unit that numbers its files, the file's number, the line.
     fn declaration(
         &self,
         unit: usize,

@@ -134,7 +134,7 @@ impl SourceMap {
         self.segments.get(from..to).unwrap_or_default()
     }
 
-    /// The map of a module whose code has moved, as JSON. `moved` says where an offset has come to, if it lies in a
+    /// The map of a module whose code has moved, as JSON. `moved` returns the new place of an offset, if it lies in a
     /// function's body, and where that body begins; `first` where the first of its own instructions has come to.
     pub(crate) fn moved(
         &self,
@@ -145,7 +145,7 @@ impl SourceMap {
         let mut body = None;
         for segment in &self.segments {
             let Some(to) = moved(segment.column) else { continue };
-            // What was put in front of a body belongs to its first line, not to the function before. What is its own, and in front of that
+            // Code that was inserted before a body belongs to its first line, not to the function before. What is its own, and in front of that
             // line, has none.
             if body != Some(to.body) && to.body < to.offset && segment.place.is_some() {
                 segments.push(Segment { column: to.body, ..*segment });
@@ -176,9 +176,9 @@ pub(crate) fn to_inline(json: &str) -> String {
     format!("{INLINE}application/json;base64,{}", STANDARD.encode(json))
 }
 
-/// How many bytes the folder that is put in front of each file may take in all.
+/// The most bytes that the folder before each file may take in all.
 const MAX_ROOTS: usize = 64 << 20;
-/// How many mappings a map has at most. One takes two bytes in the file, and more here.
+/// The most mappings of a map. One takes two bytes in the file, and more here.
 const MAX_SEGMENTS: usize = 1 << 23;
 
 /// Reads the mappings of the first line. `None` if they are broken. What is of a file that isn't there has no place, as ECMA-426 wants it:

@@ -1,4 +1,4 @@
-//! An unstripped module of the same build: what it says of the functions of one that was stripped.
+//! An unstripped module of the same build as a stripped one: names, places and lines of its functions.
 
 use crate::debug_info::codes;
 use crate::debug_info::source::{Layout, Problem, Sources};
@@ -21,7 +21,7 @@ use wasmparser::{
     BinaryReader, CodeSectionReader, ExportSectionReader, ExternalKind, ImportSectionReader, TypeRef,
 };
 
-/// Custom sections that say something of functions. The others are not read: they may be most of the file.
+/// Custom sections with names or places of functions. Others are skipped: they may be larger than these.
 pub(crate) const READ: [&str; 11] = [
     "name",
     ".debug_abbrev",
@@ -39,7 +39,7 @@ pub(crate) const READ: [&str; 11] = [
 const BUILD_ID: &str = "build_id";
 const DEBUG_FILE: &str = "external_debug_info";
 
-/// A module as far as it says what functions are called and where they stand in the source.
+/// The names, places and lines of a module's functions.
 #[derive(Clone, Debug, Default)]
 pub struct Twin {
     /// What build it is. Its hash of the whole module is missing.
@@ -47,18 +47,18 @@ pub struct Twin {
     names: HashMap<u32, Box<str>>,
     sources: Sources,
     bodies: Vec<BodyPlace>,
-    /// The module without data and custom sections, if lines are known: it tells what functions call.
+    /// The module without data and custom sections, if lines are known: for the call sites of functions.
     skeleton: Vec<u8>,
     /// Whether it has a name section with functions.
     is_named: bool,
-    /// Whether what it said was given away.
+    /// Whether the names and places were moved into a table.
     is_spent: bool,
-    /// What of it can't be read.
+    /// Its sections that can't be read, and why.
     pub problems: Vec<String>,
 }
 
 impl Twin {
-    /// Reads a module. Sections that say nothing of functions are passed over.
+    /// Reads a module. Sections without names or places are skipped.
     ///
     /// # Errors
     ///
@@ -82,7 +82,7 @@ impl Twin {
                 kept.push((id, content));
             }
         }
-        // Lines take the most memory while they are read, so all else is read behind them.
+        // Lines first: reading them takes more memory than anything else.
         twin.describe(&sections);
         twin.take_names(sections.get("name").copied().unwrap_or_default());
         if twin.sources.has_rows() {
@@ -96,7 +96,7 @@ impl Twin {
         Ok(twin)
     }
 
-    /// Reads a section. Answers whether what code says depends on it.
+    /// Reads a section. Returns whether the meaning of code depends on it.
     fn section<'a>(
         &mut self,
         id: u8,
@@ -152,7 +152,7 @@ impl Twin {
                     self.bodies.push(BodyPlace { start, end });
                 }
             }
-            // What code says stays right without the data.
+            // Code can be read without the data.
             DATA => return Ok(false),
             _ => {}
         }
@@ -237,7 +237,7 @@ impl Twin {
         }
     }
 
-    /// Whether bodies are as far from each other as those of a table, which says nothing else of its module.
+    /// Whether the bodies have the same distances as those of a table without a hash of its code.
     fn is_laid_out_as(&self, table: &SymbolTable) -> bool {
         let imports = self.identity.imports;
         let mut shift = None;
@@ -249,13 +249,13 @@ impl Twin {
         })
     }
 
-    /// Gives the symbols of a table the names and places that it knows. Answers how many symbols have others now.
+    /// Sets the names and places of a table's symbols. Returns how many symbols changed.
     pub fn name(&self, table: &mut SymbolTable) -> usize {
         let inlined = self.sources.inlined_functions().to_vec();
         self.name_by(table, |index| self.names.get(&index).cloned(), inlined)
     }
 
-    /// The same, and keeps nothing of what it says but which build it is: names of a large module are not there twice.
+    /// The same, but moves the names and places into the table and keeps only the identity, so that they are in memory once.
     pub(crate) fn give(&mut self, table: &mut SymbolTable) -> usize {
         let mut names = std::mem::take(&mut self.names);
         let inlined = self.sources.take_inlined_functions();
@@ -295,13 +295,13 @@ impl Twin {
         if has_places || self.sources.has_rows() {
             table.files.extend_from_slice(&self.sources.files);
         }
-        // Lines of functions whose names and places were known are news too.
+        // Lines count as a change, also where the name and place are the same.
         if self.add_code(table, first_file, inlined) { changed.max(1) } else { changed }
     }
 }
 
 impl Twin {
-    /// Says of a table's functions which lines their instructions come from, and what they call. Answers whether it knows any.
+    /// Sets the lines and call sites of a table's functions. Returns whether there are any.
     fn add_code(&self, table: &mut SymbolTable, first_file: u32, inlined: Vec<InlinedFunction>) -> bool {
         if !self.sources.has_rows() {
             return false;
@@ -339,7 +339,7 @@ pub(crate) fn modules_of(component: &[u8]) -> io::Result<Vec<&[u8]>> {
     Ok(modules)
 }
 
-/// Gives a symbol another name. What stands in front of a name that was made up stays: the module's, in a component.
+/// Renames a symbol. The prefix of a made-up name (the module's, in a component) stays.
 pub(crate) fn rename(symbol: &mut Symbol, name: impl Into<Arc<str>>) {
     let name = name.into();
     let before = symbol.name.strip_suffix(&*name);
@@ -359,7 +359,7 @@ pub(crate) fn rename(symbol: &mut Symbol, name: impl Into<Arc<str>>) {
     symbol.unnamed = false;
 }
 
-/// What a module's sections say of its build; `section` gives the data of a custom section.
+/// Notes the build of a module. `section` returns the data of a custom section.
 pub(crate) fn note<'a>(identity: &mut ModuleIdentity, mut section: impl FnMut(&str) -> &'a [u8]) {
     const MAX_BUILD_ID: usize = 64;
     let mut reader = BinaryReader::new(section(BUILD_ID), 0);

@@ -1,7 +1,7 @@
-//! Names as the source has them. Kotlin's, Go's, Zig's, AssemblyScript's and C's stand in the module as they are.
+//! Demangles names of Rust, C++ and Haskell. Kotlin, Go, Zig, AssemblyScript and C don't mangle theirs.
 //!
-//! References to what came before let a mangled name stand for one that is larger by any power. So the output is limited, in proportion to
-//! the name: what needs more stays mangled. Of 95,000 names of Rust none does.
+//! Back references make a demangled name exponentially larger than the mangled one. So the output is limited in proportion to the name;
+//! a name that needs more stays mangled. Of 95,000 names of Rust none does.
 
 mod cpp;
 mod haskell;
@@ -103,7 +103,7 @@ mod tests {
 
     /// Without limits none of these ends within minutes, or in memory.
     #[test]
-    fn what_grows_beyond_all_bounds_stays_mangled() {
+    fn names_that_grow_exponentially_stay_mangled() {
         // It is what it should be: a small one is demangled.
         assert_eq!(
             demangle(&cpp_tree(1, 2)).as_deref(),

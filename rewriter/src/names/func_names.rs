@@ -59,7 +59,7 @@ impl<'a> FuncNames<'a> {
         }
     }
 
-    /// What stands in front of the name of a function that the module defines.
+    /// The prefix of the name of a function that the module defines: a module's of a component.
     pub(crate) fn prefix(&self, name: &str) -> &str {
         let Some(surroundings) = self.surroundings else { return "" };
         if surroundings.prefix.is_empty() && surroundings.taken.contains(name) {

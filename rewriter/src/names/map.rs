@@ -3,7 +3,7 @@
 use crate::{Error, ErrorKind};
 use std::collections::HashMap;
 
-/// How many names a map has at most. Engines take no module with more than a million functions, and a name takes 80 bytes or more here,
+/// The most names of a map. Engines take no module with more than a million functions, and a name takes 80 bytes or more here,
 /// where it is three in the file.
 pub(crate) const MAX_NAMES: usize = 1 << 21;
 

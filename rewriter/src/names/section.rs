@@ -18,11 +18,11 @@ pub(crate) fn read_name_section<'a>(
     })
 }
 
-/// Tells the index and the name of each function in a name section.
+/// Calls `add` with the index and the name of each function in a name section.
 pub(crate) fn for_each_name<'a>(
     data: &'a [u8],
     offset: usize,
-    mut tell: impl FnMut(u32, &'a str),
+    mut add: impl FnMut(u32, &'a str),
 ) -> Result<(), wasmparser::Error> {
     let mut reader = BinaryReader::new(data, offset as u64);
     while !reader.eof() {
@@ -33,14 +33,14 @@ pub(crate) fn for_each_name<'a>(
         if id == FUNCTIONS {
             for naming in names_in(content, at)? {
                 let naming = naming?;
-                tell(naming.index, naming.name);
+                add(naming.index, naming.name);
             }
         }
     }
     Ok(())
 }
 
-/// The names in a subsection, in whatever order they stand there: TeaVM's are not in the order of their indices, and engines take them.
+/// The names in a subsection, in any order: TeaVM's are not in the order of their indices, and engines take them.
 pub(crate) fn names_in(
     content: &[u8],
     offset: u64,

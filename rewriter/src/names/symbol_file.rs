@@ -1,4 +1,4 @@
-//! Files that say what the functions of a module are called, and where they stand in the source.
+//! Files with names and places of a module's functions.
 
 use crate::debug_info::codes;
 use crate::debug_info::source::Sources;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 
-/// The longest name of a file that stands in a function's name.
+/// The longest name of a file that is put into a function's name.
 const MAX_FILE: usize = 128;
 /// The largest symbol map or source map, in bytes.
 const MAX_TEXT: usize = 1 << 27;
@@ -27,7 +27,7 @@ pub enum SymbolFile {
 }
 
 impl SymbolFile {
-    /// Reads a file, whose first bytes tell what it is.
+    /// Reads a file. Its first bytes decide its kind.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl SymbolFile {
             let message = "it is a trace; name an unstripped module, a symbol map or a source map";
             return Err(invalid(message.to_owned()));
         }
-        // Some systems' tools put a mark or an empty line in front of texts.
+        // Some tools begin texts with a byte order mark or an empty line.
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
         if bytes.len() > MAX_TEXT {
             return Err(invalid(format!("it is a map of more than {} MiB", MAX_TEXT >> 20)));
@@ -57,7 +57,7 @@ impl SymbolFile {
         NameMap::parse(text).map(SymbolFile::Map).map_err(|error| invalid(error.to_string()))
     }
 
-    /// The core modules of a component, which each say what they know of their functions.
+    /// Reads the core modules of a component.
     ///
     /// # Errors
     ///
@@ -73,7 +73,7 @@ impl SymbolFile {
         modules.into_iter().map(SymbolFile::parse).collect()
     }
 
-    /// Whether it says more of functions than what is exported under which name.
+    /// Whether it has names or places besides the names of exports.
     pub fn knows_functions(&self) -> bool {
         match self {
             SymbolFile::Module(twin) => twin.knows_functions(),
@@ -82,7 +82,7 @@ impl SymbolFile {
         }
     }
 
-    /// Whether it is of the same build as the module of a table, as far as that can be told.
+    /// Whether it may be of the same build as the module of a table.
     pub fn fits(&self, table: &SymbolTable) -> Result<(), Mismatch> {
         let module = &table.module;
         let fits = match self {
@@ -101,7 +101,7 @@ impl SymbolFile {
         if fits { Ok(()) } else { Err(Mismatch::Beyond) }
     }
 
-    /// Gives the symbols of a table the names and places that it knows. Answers how many symbols have others now.
+    /// Sets the names and places of a table's symbols. Returns how many symbols changed.
     pub fn name(&self, table: &mut SymbolTable) -> usize {
         let changed = match self {
             SymbolFile::Module(twin) => twin.name(table),
@@ -132,7 +132,7 @@ impl SymbolFile {
         changed
     }
 
-    /// Whether what it said was given away.
+    /// Whether its names and places were moved into a table.
     pub fn is_spent(&self) -> bool {
         matches!(self, SymbolFile::Module(twin) if twin.is_spent())
     }
@@ -152,7 +152,7 @@ impl SymbolFile {
         }
     }
 
-    /// Where the functions of a module stand in the source, if it says that of any.
+    /// The places of a module's functions in the source, if it has any.
     pub(crate) fn sources(&self, info: &ModuleInfo<'_>) -> Option<Sources> {
         let sources = match self {
             SymbolFile::Module(twin) => twin.sources().clone(),
@@ -163,7 +163,7 @@ impl SymbolFile {
     }
 }
 
-/// Calls functions without a name by their places too: `func[12] life.ts:7`. Source maps of most compilers have no names.
+/// Adds the place to the name of functions without one: `func[12] life.ts:7`. Source maps of most compilers have no names.
 pub(crate) fn name_by_places(table: &mut SymbolTable) {
     let SymbolTable { symbols, files, .. } = table;
     for symbol in symbols.iter_mut().filter(|symbol| symbol.unnamed) {
@@ -174,14 +174,14 @@ pub(crate) fn name_by_places(table: &mut SymbolTable) {
     }
 }
 
-/// A body ends where the next one begins. Only functions with a probe are known: where the next one has none, nobody knows the end,
-/// and what the map says behind the beginning may be said of others.
+/// Sets names and places by a source map. A body ends where the next one begins. A table has only probed functions: a body before an
+/// unprobed one has no known end, so it gets nothing.
 fn name_by_map(map: &SourceMap, table: &mut SymbolTable) -> usize {
     let module = &table.module;
     let end = module.code.as_ref().map_or(u64::MAX, |code| code.offset.saturating_add(code.size));
-    let behind_last = module.imports.saturating_add(module.functions);
+    let after_last = module.imports.saturating_add(module.functions);
     let defined = || table.symbols.iter().filter(|symbol| !symbol.imported);
-    let next = defined().skip(1).map(|s| (s.func_index.0, s.code_offset)).chain([(behind_last, end)]);
+    let next = defined().skip(1).map(|s| (s.func_index.0, s.code_offset)).chain([(after_last, end)]);
     let ends: Vec<Option<u64>> = defined()
         .zip(next)
         .map(|(symbol, (index, start))| (symbol.func_index.0.checked_add(1) == Some(index)).then_some(start))

@@ -1,4 +1,4 @@
-//! `TRACE.symbols`: the names that a trace got later. It is a trace of symbol tables only.
+//! `TRACE.symbols`: names that a trace got after it was recorded. The file is a trace of symbol tables only.
 
 use crate::shared::output;
 use crate::shared::product::Product;
@@ -31,7 +31,7 @@ pub(super) struct Packed {
     pub(super) bytes: Arc<[u8]>,
 }
 
-/// The table that was kept of the module of another, if it says all that this one says but for names, lines and what is known of code.
+/// The kept table of the same module, if it differs from this one in names, lines and code alone.
 pub(super) fn instead_of(kept: &[Packed], table: &SymbolTable) -> Option<Arc<[u8]>> {
     let packed = kept.iter().find(|kept| is_same(&kept.sha256, &table.module.sha256))?;
     let kept = SymbolTable::from_bytes(&packed.bytes).ok()?;
@@ -45,8 +45,7 @@ pub(super) fn instead_of(kept: &[Packed], table: &SymbolTable) -> Option<Arc<[u8
     all_same.then(|| packed.bytes.clone())
 }
 
-/// Gives a table the names of those that were kept, if one of them is of its module. Answers how many functions have others
-/// then.
+/// Sets a table's names by the kept table of its module, if there is one. Returns how many functions changed.
 pub(super) fn name(kept: &[Packed], table: &mut SymbolTable) -> usize {
     let kept = kept.iter().find(|kept| is_same(&kept.sha256, &table.module.sha256));
     let Some(Ok(kept)) = kept.map(|kept| SymbolTable::from_bytes(&kept.bytes)) else { return 0 };
@@ -115,7 +114,7 @@ pub(super) fn remember(trace: &Path, applied: &[Packed], modules: &HashSet<Strin
     }
 }
 
-/// Answers whether there was anything new to keep.
+/// Returns whether there was anything new to keep.
 fn write(path: &Path, applied: &[Packed], modules: &HashSet<String>) -> anyhow::Result<bool> {
     let mut start = Vec::new();
     if let Ok(file) = File::open(path) {

@@ -1,4 +1,4 @@
-//! Which module a map is of: it doesn't say so.
+//! Decides which module a map is for.
 
 use super::{Given, Known, search};
 use kperf_abi::SymbolTable;
@@ -9,15 +9,15 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-/// What a map tells.
+/// The content of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     Names,
-    /// Names, and where functions stand.
+    /// Names, and places of functions.
     Places,
 }
 
-/// Whether a module shall have what a file says.
+/// Whether a module takes the names of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     No,
@@ -29,7 +29,7 @@ pub(super) enum Wanted {
 /// A trace has few modules; a damaged one may have any number.
 const MAX_MODULES: usize = 10_000;
 
-/// The modules of a trace. What is wrong with it its reader says.
+/// The modules of a trace. Its reader warns of malformed parts.
 pub(super) fn modules(trace: &Path) -> Vec<ModuleIdentity> {
     let mut modules = Vec::new();
     // Those that were found are known all the same.
@@ -50,7 +50,7 @@ fn collect(trace: &Path, modules: &mut Vec<ModuleIdentity>) -> io::Result<()> {
 }
 
 impl Given {
-    /// What it tells, if it is a map; any other file says which module it is of.
+    /// The content, if it is a map; any other file names its module.
     pub(super) fn kind(&self) -> Option<Kind> {
         match self.file {
             SymbolFile::Module(_) => None,
@@ -66,7 +66,7 @@ impl Given {
 
 impl Known {
     /// Which files are for a module of a trace. A map is for the module that has its name. If there is none, it is for the first that it
-    /// fits, that has no map of its own name and, if it tells only names, lacks them.
+    /// fits, that has no map of its own name and, if it has only names, lacks them.
     pub(super) fn wanted(
         &self,
         module: &ModuleIdentity,

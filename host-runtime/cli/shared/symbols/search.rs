@@ -16,7 +16,7 @@ pub(super) fn is_wanted() -> bool {
     env::var_os(VARIABLE).is_some_and(|path| !path.is_empty())
 }
 
-/// Names a table's functions by a file that is found, if some have no name. Answers how many have others then.
+/// Names a table's functions by a file that is found, if some have no name. Returns how many changed.
 pub(super) fn find(table: &mut SymbolTable) -> usize {
     if !table.symbols.iter().any(|symbol| symbol.unnamed) {
         return 0;

@@ -24,7 +24,7 @@ impl Code<'_> {
     /// The same, for both ends of a range.
     pub(super) fn range(&self, begin: u64, end: u64) -> Option<(u64, u64)> {
         let new = self.address(begin)?;
-        // A range ends in the function that it begins in, or in one behind it.
+        // A range ends in the function that it begins in, or in a later one.
         Some((
             new,
             self.address(end)
@@ -34,7 +34,7 @@ impl Code<'_> {
     }
 }
 
-/// The address with an index, and where it stands in the table of addresses.
+/// The address with an index, and its offset in the table of addresses.
 pub(super) fn address_at(
     dwarf: &Dwarf<Bytes<'_>>,
     size: u8,

@@ -19,8 +19,8 @@ pub(super) struct Found {
     pub(super) addresses: BTreeMap<usize, u8>,
 }
 
-/// Lists that units use, by their offsets. Those of units of DWARF 4 and older stand in a section of their own, so an offset may
-/// be that of two lists.
+/// Lists that units use, by their offsets. Units of DWARF 4 and older have theirs in another section, so two lists may
+/// have one offset.
 #[derive(Default)]
 pub(super) struct Lists {
     pub(super) bare: BTreeMap<usize, ListUse>,
@@ -83,7 +83,7 @@ pub(super) fn read<'a>(
     Ok(all)
 }
 
-/// A value of an entry, and where it stands.
+/// A value of an entry, and its offset.
 #[derive(Clone, Copy)]
 struct Value<'a> {
     value: AttributeValue<Bytes<'a>>,
@@ -92,7 +92,7 @@ struct Value<'a> {
     size: usize,
 }
 
-/// The bases of a unit's tables, which its root says, in any order.
+/// The bases of a unit's tables, from its root, in any order.
 #[derive(Clone, Copy)]
 struct Bases {
     low: u64,
@@ -175,7 +175,7 @@ fn of_unit<'a>(
                     found.patches.extend(patch);
                 }
                 AttributeValue::Exprloc(gimli::Expression(expression)) => {
-                    // It stands at the end of the value, behind its length.
+                    // It is at the end of the value, after its length.
                     let at = value.at + value.size - expression.len();
                     found.patches.extend(expressions::patches(expression, at, encoding, code.globals)?);
                 }

@@ -1,4 +1,4 @@
-//! Where variables are: expressions may name globals, such as a stack pointer's.
+//! Moves the globals in expressions of variables, such as a stack pointer.
 
 use super::patch::Patch;
 use crate::debug_info::source::{Bytes, Problem};
@@ -11,10 +11,10 @@ pub(crate) struct Globals {
     pub(crate) by: u32,
 }
 
-/// How `DW_OP_WASM_location` says that what follows is the index of a global in four bytes, and not in LEB128.
+/// The kind of `DW_OP_WASM_location` whose global index has four bytes, and is not LEB128.
 const FIXED: u8 = 3;
 
-/// The globals' new indices in an expression that stands at an offset of its section.
+/// The new indices of globals in an expression at an offset of its section.
 pub(super) fn patches(
     expression: Bytes<'_>,
     at: usize,

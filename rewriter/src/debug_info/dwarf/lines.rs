@@ -139,7 +139,7 @@ impl<'a> Program<'_, 'a> {
     fn distance(&mut self, step: u64) -> Result<u64, Problem> {
         let new = match self.is_dead {
             true => self.old,
-            // What is beyond all code never comes before what is in it.
+            // An address after all code never comes before one in it.
             false => self.code.address(self.old).unwrap_or(self.new),
         };
         if new < self.new {
@@ -164,7 +164,7 @@ impl<'a> Program<'_, 'a> {
         Ok(())
     }
 
-    /// A row behind a step of the line, which `line` stands for in special opcodes.
+    /// A row after a step of the line, which is `line` in special opcodes.
     fn special(&mut self, line: u8, step: u64) -> Result<(), Problem> {
         let distance = self.distance(step)?;
         let header = self.header;
@@ -172,10 +172,10 @@ impl<'a> Program<'_, 'a> {
             let base = u64::from(header.opcode_base()) + u64::from(line);
             u8::try_from(distance.checked_mul(header.line_range().into())?.checked_add(base)?).ok()
         };
-        let most = u64::from((255 - header.opcode_base()) / header.line_range());
+        let max = u64::from((255 - header.opcode_base()) / header.line_range());
         let opcode = if let Some(opcode) = opcode(distance) {
             opcode
-        } else if let Some(opcode) = distance.checked_sub(most).and_then(opcode) {
+        } else if let Some(opcode) = distance.checked_sub(max).and_then(opcode) {
             self.out.push(CONST_ADD_PC);
             opcode
         } else {

@@ -100,7 +100,7 @@ pub(super) fn convert(
         let shift = out.len();
         moved.insert(table, shift + table - at);
         out.extend_from_slice(&data[at..lists]);
-        // Lists stand one behind the other.
+        // Lists follow each other.
         let mut list_at = lists;
         while list_at < end {
             moved.insert(list_at, out.len());
@@ -137,7 +137,7 @@ struct List<'l, 'a> {
 }
 
 impl List<'_, '_> {
-    /// Writes a list, and answers what stands behind it.
+    /// Writes a list, and returns the rest after it.
     fn convert<'d>(&mut self, mut input: Bytes<'d>) -> Result<Bytes<'d>, Problem> {
         const END: u8 = 0;
         let mut base = self.list.map_or(0, |list| list.base);

@@ -8,7 +8,7 @@ const IS_64: u8 = 1;
 const HAS_LINES: u8 = 2;
 const HAS_OPERANDS: u8 = 4;
 
-/// What an entry has behind its opcode (DWARF 5, 6.3.2 and 6.3.3).
+/// The fields of an entry after its opcode (DWARF 5, 6.3.2 and 6.3.3).
 #[derive(Clone, Copy)]
 enum Field {
     Leb,
@@ -88,8 +88,8 @@ mod tests {
         .concat();
         let lines = Offsets::from([(7, 900)]);
         let patches = convert(&section, &lines).expect("it is whole");
-        let told: Vec<_> = patches.iter().map(|patch| (patch.at, patch.size, patch.value)).collect();
-        assert_eq!(told, [(3, 4, 900), (30, 8, 900)]);
+        let patched: Vec<_> = patches.iter().map(|patch| (patch.at, patch.size, patch.value)).collect();
+        assert_eq!(patched, [(3, 4, 900), (30, 8, 900)]);
         assert!(convert(&section, &Offsets::new()).is_err(), "of a line program that isn't there");
         for length in 1..section.len() {
             // Cut between units it is whole.

@@ -5,7 +5,7 @@ use super::units::{Bytes, Unit, Units};
 use crate::module::info::BodyPlace;
 use gimli::{AttributeValue, DebugStrOffsetsBase, Dwarf, Section as _};
 
-/// The most bytes that a body's size takes, which some compilers count to the body.
+/// The largest encoded size of a body, in bytes. Some compilers count it as part of the body.
 const SIZE_BYTES: u64 = 5;
 /// The longest name of a file or a folder.
 const MAX_NAME: usize = 4096;
@@ -37,7 +37,7 @@ pub(super) struct Debug<'i, 'a> {
 }
 
 impl<'a> Debug<'_, 'a> {
-    /// How many bytes can say names.
+    /// The size of the sections with names, in bytes.
     pub(super) fn bytes_with_names(&self) -> usize {
         self.dwarf.debug_info.reader().len() + self.dwarf.debug_str.reader().len()
     }
@@ -57,7 +57,7 @@ impl<'a> Debug<'_, 'a> {
         })
     }
 
-    /// Where the text is that a value says.
+    /// The text of a value.
     pub(super) fn text(
         &self,
         unit: &Unit<'a>,
@@ -76,7 +76,7 @@ impl<'a> Debug<'_, 'a> {
     }
 }
 
-/// A text in a section: no more than names have, and what stands behind them.
+/// A text in a section, cut after the longest name.
 #[derive(Clone, Copy)]
 pub(super) struct Text<'a> {
     bytes: &'a [u8],

@@ -1,7 +1,7 @@
-//! Calls that a compiler has put into their callers, as `DW_TAG_inlined_subroutine` tells of them.
+//! Inlined calls, by `DW_TAG_inlined_subroutine`.
 //!
-//! Each unit is read by itself. A call has ranges of instructions and stands within the call that it is inlined in. Which
-//! functions they are of is found out later, each function once: thousands of calls may be of the same.
+//! Each unit is read by itself. A call has ranges of instructions and lies within the call that it is inlined in. The
+//! functions are read later, each once, as thousands of calls may have the same.
 
 mod names;
 mod room;
@@ -20,7 +20,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex};
 
-/// How many entries may point to one another until one says the function's name.
+/// How many entries are followed to the name of a function.
 const MAX_HOPS: u32 = 8;
 
 /// The calls of a unit.
@@ -148,7 +148,7 @@ impl<'a> Debug<'_, 'a> {
         (start < end).then_some((n as u32, start, end))
     }
 
-    /// The ranges of addresses that an entry says.
+    /// The ranges of addresses of an entry.
     fn ranges(
         &self,
         unit: usize,
@@ -186,7 +186,7 @@ impl<'a> Debug<'_, 'a> {
         Ok(())
     }
 
-    /// What an entry says of a function. Its names are found, and not read.
+    /// The name and place of an entry's function. Names are located, not read yet.
     fn function(&self, unit: usize, offset: UnitOffset, budget: &mut Budget) -> Result<Said<'a>, Problem> {
         let (mut unit, mut offset) = (unit, offset);
         let mut said = Said::default();
@@ -353,11 +353,11 @@ fn regions(ranges: &[Range]) -> Vec<Region> {
     regions
 }
 
-/// The calls of a body by their own numbers. Of a call whose function isn't known the instructions are of the call around it.
+/// The calls of a body, renumbered. The instructions of a call with an unknown function belong to the call around it.
 fn used(
     calls: &[Call],
     mut regions: Vec<Region>,
-    mut told: impl FnMut(&Call) -> (Option<u32>, Option<Source>),
+    mut resolve: impl FnMut(&Call) -> (Option<u32>, Option<Source>),
 ) -> Inlined {
     let mut wanted: Vec<u32> = Vec::new();
     let mut met = std::collections::HashSet::new();
@@ -374,7 +374,7 @@ fn used(
     for n in wanted {
         let Some(call) = calls.get(n as usize) else { continue };
         let caller = known(call.caller).and_then(|caller| numbers.get(&caller).copied().flatten());
-        let number = match told(call) {
+        let number = match resolve(call) {
             (Some(function), source) => {
                 kept.push(InlinedCall { caller, function, source });
                 Some(kept.len() as u32 - 1)

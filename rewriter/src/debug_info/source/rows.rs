@@ -1,4 +1,4 @@
-//! Which lines the instructions of functions come from: the rows of line programs.
+//! The lines of instructions: rows of line programs.
 //!
 //! Large modules have millions of them, so they are packed: three or four bytes each instead of twenty.
 
@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many rows a module has at most: 100 MB of debug information have some four million.
+/// The most rows of a module: 100 MB of debug information have some four million.
 const MAX_ROWS: usize = 1 << 23;
 /// The file of a row of which no file is known.
 const NO_FILE: u64 = u64::MAX;
@@ -38,7 +38,7 @@ struct Piece {
 /// The rows of a line program that are of bodies.
 #[derive(Default)]
 pub(super) struct Program {
-    /// The unit whose files are meant.
+    /// The unit that numbers its files.
     pub(super) unit: usize,
     packed: Packer,
     pub(super) problem: Option<Problem>,
@@ -81,7 +81,7 @@ impl Rows {
         rows
     }
 
-    /// Puts what programs have behind each other. `number` says the numbers of their files.
+    /// Concatenates the rows of programs. `number` returns the numbers of their files.
     fn join(packed: Vec<Packer>, mut number: impl FnMut(usize, u64) -> Option<u32>) -> Rows {
         let mut rows = Rows::default();
         rows.bytes.reserve_exact(packed.iter().map(|packed| packed.bytes.len()).sum());

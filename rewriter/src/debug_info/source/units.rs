@@ -62,7 +62,7 @@ impl Budget {
     }
 }
 
-/// What a DIE says, as far as it is needed.
+/// The attributes of a DIE that are needed.
 #[derive(Default)]
 pub(crate) struct Entry<'a> {
     pub(crate) low_pc: Option<AttributeValue<Bytes<'a>>>,
@@ -75,7 +75,7 @@ pub(crate) struct Entry<'a> {
     /// Where an inlined call was.
     pub(crate) call_file: Option<u64>,
     pub(crate) call_line: Option<u32>,
-    /// The DIE that says more.
+    /// The DIE with more attributes.
     pub(crate) origin: Option<AttributeValue<Bytes<'a>>>,
     lines: Option<DebugLineOffset>,
     folder: Option<AttributeValue<Bytes<'a>>>,

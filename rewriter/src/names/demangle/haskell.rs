@@ -1,9 +1,9 @@
-//! Symbols of GHC: `base_GHCziBase_map_info` is `base_GHC.Base_map_info`, as `zDecodeString` says it.
+//! Symbols of GHC: `base_GHCziBase_map_info` is `base_GHC.Base_map_info`, as `zDecodeString` decodes it.
 //!
 //! Source: GHC's wiki, "SymbolNames". Any text may look like this, so what has no module's path (`GHCziBase`) and no ending of
 //! GHC's stays as it is.
 
-/// What GHC puts behind the names of functions.
+/// The suffixes of GHC's functions.
 const ENDINGS: [&str; 8] =
     ["_info", "_entry", "_closure", "_slow", "_fast", "_ret", "_static_info", "_con_entry"];
 /// The largest tuple there is.

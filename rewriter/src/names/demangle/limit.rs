@@ -14,7 +14,7 @@ impl Limit {
     }
 }
 
-/// Text that fails to grow beyond a limit.
+/// Text that refuses to grow past a limit.
 pub(super) struct Limited {
     pub(super) text: String,
     room: usize,

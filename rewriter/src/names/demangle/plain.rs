@@ -307,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_types_are_told_from_expressions() {
+    fn names_with_expressions_are_not_plain() {
         for plain in [
             "1fv",
             "N4Life4stepEi",

@@ -8,13 +8,13 @@ use gimli::DebugInfoOffset;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A function that is inlined: its name, and where it is declared (the unit whose files are meant, the file, the line).
+/// An inlined function: its name, and its declaration (the unit that numbers its files, the file, the line).
 pub(super) struct Function {
     pub(super) name: Arc<str>,
     pub(super) place: Option<(usize, u64, u32)>,
 }
 
-/// What an entry says of a function: the same, with names that aren't read yet.
+/// The same, with names that aren't read yet.
 #[derive(Default)]
 pub(super) struct Said<'a> {
     pub(super) plain: Option<Text<'a>>,

@@ -5,7 +5,7 @@ use crate::debug_info::source::problem::Problem;
 use gimli::Section as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many calls and ranges of them are kept of a module at most. What compilers say of one takes ten bytes or more.
+/// The most calls and ranges that are kept of a module. Compilers write ten bytes or more for each.
 const MAX_RANGES: usize = 1 << 22;
 const BYTES_PER_RANGE: usize = 4;
 const SOME_RANGES: usize = 1 << 10;
