@@ -27,8 +27,13 @@ mod scan;
 mod scope;
 mod wit;
 
+use crate::error::{Error, ErrorKind, ModuleFeature};
 use crate::names::debug_companion;
-use crate::{Clock, Error, ErrorKind, Imported, Left, ModuleFeature, Options, Plan, Recording, Warning};
+use crate::options::Options;
+use crate::plan::choose::Plan;
+use crate::recording::{Clock, Imported, Recording};
+use crate::skipped::Left;
+use crate::warning::Warning;
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{SymbolTable, names};
 use prelude::Recorder;

@@ -1,6 +1,6 @@
 //! Why a module can't be rewritten.
 
-use crate::Mismatch;
+use crate::names::mismatch::Mismatch;
 use std::fmt;
 
 /// Why a module can't be rewritten.

@@ -44,7 +44,6 @@ pub use skipped::{Left, SkipReason};
 pub use warning::Warning;
 
 use kperf_abi::{SymbolTable, names as reserved};
-use module::info::ModuleInfo;
 use wasmparser::{Parser, Payload};
 
 /// The symbol table of a module that already has probes; `None` without probes.

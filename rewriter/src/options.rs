@@ -1,6 +1,10 @@
 //! The options of a rewriting.
 
-use crate::{AllocatorOptions, Filter, Host, Recording, SymbolFile};
+use crate::names::symbol_file::SymbolFile;
+use crate::plan::allocators::AllocatorOptions;
+use crate::plan::filter::Filter;
+use crate::plan::reach::Host;
+use crate::recording::Recording;
 
 /// What to rewrite, and how. The default puts a probe into every function that the module defines.
 #[derive(Clone, Debug, Default)]

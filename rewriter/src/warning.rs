@@ -1,6 +1,6 @@
 //! Warnings of a rewriting.
 
-use crate::{Left, SkipReason};
+use crate::skipped::{Left, SkipReason};
 use kperf_abi::FuncIndex;
 use std::fmt;
 

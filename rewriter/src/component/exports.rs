@@ -2,7 +2,7 @@
 
 use super::scan::Scan;
 use super::wit::{Definitions, Names};
-use crate::Options;
+use crate::options::Options;
 
 /// The longest name from a core module, in bytes.
 const LONGEST: usize = 200;

@@ -2,7 +2,7 @@
 
 use super::exports::Export;
 use super::scan::Scan;
-use crate::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 
 /// The most recorders in a component: each takes 3 kB, and 128 KiB when it runs.
 const MAX_RECORDERS: usize = 1000;

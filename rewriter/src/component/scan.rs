@@ -3,7 +3,7 @@
 use super::canonical;
 use super::links::{Bag, Links, Origin, Source};
 use super::wit::{Definitions, Lift};
-use crate::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 use kperf_abi::names::COMPONENT_HOST;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

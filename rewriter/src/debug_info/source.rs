@@ -7,9 +7,9 @@ mod problem;
 mod rows;
 pub(crate) mod units;
 
-use crate::Warning;
 use crate::debug_info::source_map::SourceMap;
 use crate::module::info::{BodyPlace, ModuleInfo};
+use crate::warning::Warning;
 use debug::Debug;
 pub(crate) use debug::Layout;
 use gimli::{AttributeValue, Dwarf, LittleEndian, UnitOffset};

@@ -2,7 +2,7 @@
 
 mod json;
 
-use crate::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;

@@ -29,10 +29,11 @@ mod probed;
 mod rewriter;
 pub(crate) mod thunk;
 
+use crate::error::Error;
 use crate::instrument::context::Context;
 use crate::instrument::probe::ProbeSite;
 use crate::module::engines::MAX_SIZE;
-use crate::{Error, SkipReason};
+use crate::skipped::SkipReason;
 use facts::{BodyFacts, Met};
 use kperf_abi::{FuncId, FuncIndex};
 use rewriter::{Puts, Rewriter, not_counted};

@@ -1,6 +1,7 @@
 //! Indices and types that all bodies of a module share while they are rewritten.
 
 use crate::debug_info::dwarf::Globals;
+use crate::error::Error;
 use crate::instrument::form::{Form, Needs};
 use crate::instrument::hints::{self, Hints};
 use crate::instrument::parts::{PartIndices, Parts};
@@ -10,7 +11,7 @@ use crate::module::info::ModuleInfo;
 use crate::plan::allocators::Allocators;
 use crate::plan::choose::Plan;
 use crate::plan::reach::HostReach;
-use crate::{Clock, Error};
+use crate::recording::Clock;
 use kperf_abi::{FuncId, FuncIndex, names};
 use std::collections::{HashMap, HashSet};
 use wasm_encoder::BlockType;

@@ -1,6 +1,6 @@
 //! Custom sections that go stale when bodies change, and `producers` and `target_features`.
 
-use crate::Error;
+use crate::error::Error;
 use wasm_encoder::{Encode, ProducersField, ProducersSection, Section as _};
 use wasmparser::{BinaryReader, ProducersSectionReader};
 

@@ -1,6 +1,6 @@
 //! The code that a form of probe adds to functions.
 
-use crate::Error;
+use crate::error::Error;
 use crate::instrument::template::Template;
 use crate::plan::leaf;
 use kperf_abi::FuncId;

@@ -14,7 +14,7 @@ mod shape;
 
 pub(crate) use shape::{Form, Kind, Needs};
 
-use crate::{Clock, Imported, Inline, Recording};
+use crate::recording::{Clock, Imported, Inline, Recording};
 use kperf_abi::recorder;
 
 macro_rules! forms {

@@ -4,7 +4,7 @@
 //! - A module's hints move with their instructions, so that engines compile the program that is measured.
 //! - Probes have hints too: engines move the rare path of a probe behind the function's own code.
 
-use crate::Error;
+use crate::error::Error;
 use crate::module::info::ModuleInfo;
 use kperf_abi::FuncIndex;
 use std::collections::HashMap;

@@ -1,8 +1,8 @@
 //! Checks that probes don't exceed the engines' limits for a module.
 
+use crate::error::{Error, ErrorKind};
 use crate::instrument::context::Context;
 use crate::module::info::ModuleInfo;
-use crate::{Error, ErrorKind};
 
 /// The limit of the JavaScript API, and of other engines, for each of types, imports, functions, globals and exports.
 const MOST: usize = 1_000_000;

@@ -5,10 +5,10 @@
 //! - The bodies of its `inline.*` functions are templates, which are copied into probed functions (see
 //!   [`crate::instrument::template`]).
 
+use crate::error::{Error, ErrorKind};
 use crate::instrument::hints::{self, Hints};
 use crate::instrument::template::Template;
 use crate::instrument::types::Types;
-use crate::{Error, ErrorKind};
 use kperf_abi::FuncIndex;
 use kperf_abi::names::{self, exported};
 use kperf_abi::recorder::Form;

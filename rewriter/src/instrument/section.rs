@@ -1,6 +1,6 @@
 //! Writes sections: lengths, vectors that grow, and indices that move.
 
-use crate::Error;
+use crate::error::Error;
 use crate::instrument::context::Context;
 use std::convert::Infallible;
 use wasm_encoder::Encode;

@@ -2,7 +2,7 @@
 //!
 //! A recorder inside the module has them as the bodies of its `inline.*` functions; other forms build them.
 
-use crate::Error;
+use crate::error::Error;
 use crate::instrument::hints::Hint;
 use std::mem;
 use wasm_encoder::{Encode, Instruction};

@@ -17,7 +17,7 @@
 //! Parameters of the block type wait in locals while the pads are opened. Otherwise a pad's type would name them, and
 //! such types are known only after all bodies have been read.
 
-use crate::Error;
+use crate::error::Error;
 use crate::instrument::context::Context;
 use crate::instrument::hints::Hint;
 use crate::instrument::probe::{ProbeSite, Probes};

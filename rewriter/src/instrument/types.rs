@@ -1,6 +1,6 @@
 //! Types that are added to a module, after the module's own recursive groups.
 
-use crate::Error;
+use crate::error::Error;
 use crate::module::info::ModuleInfo;
 use std::collections::HashMap;
 use wasm_encoder::Encode;

@@ -1,6 +1,6 @@
 //! Notes how functions may cross a module's boundary, from its imports, exports and segments.
 
-use crate::Error;
+use crate::error::Error;
 use crate::module::boundary::Carried;
 use crate::module::info::ModuleInfo;
 use crate::module::operators;

@@ -3,7 +3,7 @@
 //! A recorder inside the module gets the first index after the module's own, and must not make an invalid module
 //! valid.
 
-use crate::Error;
+use crate::error::Error;
 use crate::module::info::ModuleInfo;
 use crate::module::operators;
 use crate::module::operators::Named;

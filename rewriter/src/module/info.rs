@@ -1,6 +1,6 @@
 //! The facts about a module that later passes need.
 
-use crate::Error;
+use crate::error::Error;
 use crate::module::boundary::{Boundary, Carried};
 use crate::module::functions::FunctionSet;
 use crate::module::operators::{self, Named};

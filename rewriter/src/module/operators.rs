@@ -3,7 +3,7 @@
 //! - There is no `_`: an operator that a new version of wasmparser adds fails to compile until somebody decides.
 //! - This is the only file that knows operators one by one.
 
-use crate::Error;
+use crate::error::Error;
 use crate::module::named_types::{by_block, by_heap, by_ref, by_val};
 use wasmparser::{Catch, Handle, MemArgTarget, Operator};
 

@@ -1,8 +1,8 @@
 //! Parses the sections of a module into [`ModuleInfo`]. Bodies are located, not read.
 
+use crate::error::{Error, ErrorKind};
 use crate::module::info::{BodyPlace, ImportedFunc, ModuleInfo, Section, TypeInfo};
 use crate::module::named_types::{by_ref, by_sub_type, by_val};
-use crate::{Error, ErrorKind};
 use kperf_abi::names;
 use wasmparser::{
     CompositeInnerType, ElementItems, ExternalKind, Parser, Payload, RefType, StorageType, TypeRef, ValType,

@@ -3,13 +3,15 @@
 use crate::debug_info::codes;
 use crate::debug_info::source::{Layout, Problem, Sources};
 use crate::debug_info::source_map::{self, SourceMap};
+use crate::error::Error;
 use crate::module::functions::FunctionSet;
 use crate::module::info::{BodyPlace, ModuleInfo};
 use crate::names::demangle::demangle;
+use crate::names::mismatch::Mismatch;
 use crate::names::section::for_each_name;
 use crate::plan::calls::CallTargets;
+use crate::plan::reach::Host;
 use crate::plan::reach::HostReach;
-use crate::{Error, Host, Mismatch};
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{CodeIdentity, FuncIndex, InlinedFunction, Source, Symbol, SymbolTable, names as abi};
 use sha2::{Digest, Sha256};

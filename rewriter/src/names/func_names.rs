@@ -2,8 +2,9 @@
 
 use crate::module::info::ModuleInfo;
 use crate::names::section::read_name_section;
+use crate::names::symbol_file::SymbolFile;
 use crate::surroundings::Surroundings;
-use crate::{SymbolFile, Warning};
+use crate::warning::Warning;
 use kperf_abi::FuncIndex;
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
 //! Reads symbol maps: lines `index:name`.
 
-use crate::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 use std::collections::HashMap;
 
 /// The most names of a map. Engines take no module with more than a million functions, and a name takes 80 bytes or more here,

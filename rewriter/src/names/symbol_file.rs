@@ -2,9 +2,12 @@
 
 use crate::debug_info::codes;
 use crate::debug_info::source::Sources;
+use crate::debug_info::source_map::SourceMap;
+use crate::module::info::ModuleInfo;
+use crate::names::debug_companion::Twin;
 use crate::names::debug_companion::{modules_of, rename};
 use crate::names::map::NameMap;
-use crate::{Mismatch, ModuleInfo, SourceMap, Twin};
+use crate::names::mismatch::Mismatch;
 use kperf_abi::{FuncIndex, Inlined, Row, Source, Symbol, SymbolTable};
 use std::collections::HashMap;
 use std::io;

@@ -2,11 +2,12 @@
 
 mod role;
 
+use crate::error::{Error, ErrorKind};
 use crate::module::info::ModuleInfo;
 use crate::names::demangle;
 use crate::names::func_names::FuncNames;
 use crate::recording::Allocations as Recorded;
-use crate::{Error, ErrorKind, Warning};
+use crate::warning::Warning;
 use kperf_abi::FuncIndex;
 use kperf_abi::symbols::{Allocations, Allocator};
 use std::collections::BTreeMap;
@@ -232,7 +233,9 @@ fn function_named(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Imported, Options, Recording, rewrite};
+    use crate::instrument::pass::rewrite;
+    use crate::options::Options;
+    use crate::recording::{Imported, Recording};
 
     #[test]
     fn in_one_of_several_modules_a_function_of_that_name_may_be_another() {

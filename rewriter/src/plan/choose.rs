@@ -1,12 +1,14 @@
 //! Chooses the functions that get probes, and their ids.
 
+use crate::error::{Error, ErrorKind};
 use crate::module::info::ModuleInfo;
 use crate::names::demangle::demangle;
 use crate::names::func_names::FuncNames;
+use crate::options::Options;
 use crate::plan::allocators::Allocators;
 use crate::plan::{growth, leaf};
+use crate::skipped::SkipReason;
 use crate::surroundings::Surroundings;
-use crate::{Error, ErrorKind, Options, SkipReason};
 use kperf_abi::{FuncId, FuncIndex, word};
 use rayon::prelude::*;
 use std::collections::HashMap;

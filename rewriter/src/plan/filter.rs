@@ -1,6 +1,6 @@
 //! Patterns for function names.
 
-use crate::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 use globset::GlobBuilder;
 use regex::Regex;
 

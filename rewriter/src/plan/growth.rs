@@ -1,7 +1,7 @@
 //! Finds the operators that grow a memory or create garbage-collected objects.
 
+use crate::error::{Error, ErrorKind};
 use crate::module::info::ModuleInfo;
-use crate::{Error, ErrorKind};
 use kperf_abi::FuncIndex;
 use wasmparser::{FunctionBody, Operator};
 

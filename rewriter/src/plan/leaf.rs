@@ -1,7 +1,7 @@
 //! Finds functions that call nothing, don't loop, can't trap and take less time than a probe. Their calls can be
 //! counted by one event.
 
-use crate::Error;
+use crate::error::Error;
 use crate::module::operators;
 use crate::module::operators::Effect;
 use wasmparser::{FunctionBody, Operator};

@@ -6,7 +6,7 @@
 //! - Code after a block joins the region before it, if the block's only exit is its end. Such a block has no calls,
 //!   so no event shows the difference.
 
-use crate::Error;
+use crate::error::Error;
 use crate::module::info::ModuleInfo;
 use crate::module::operators::{self, Effect, Named};
 use wasmparser::{FunctionBody, Operator};

@@ -9,11 +9,12 @@
 //!
 //! A call of an import is assumed not to suspend its caller: no module shows that.
 
+use crate::error::{Error, ErrorKind};
 use crate::module::functions::FunctionSet;
 use crate::module::info::ModuleInfo;
 use crate::module::operators::{self, Effect};
+use crate::plan::choose::Plan;
 use crate::plan::reach::HostReach;
-use crate::{Error, ErrorKind, Plan};
 use kperf_abi::FuncIndex;
 use std::collections::HashMap;
 

@@ -10,6 +10,7 @@
 mod code;
 mod debug;
 #[path = "../../../tests/common/effort.rs"]
+#[allow(dead_code, reason = "some helpers are for other tests")]
 mod effort;
 mod inlined;
 mod measure;

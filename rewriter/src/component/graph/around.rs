@@ -6,7 +6,7 @@ use super::super::scope::{Scope, Wrapped};
 use super::super::wit::Lift;
 use super::super::{canonical, guard};
 use super::{Graph, Result, check_instances};
-use crate::ErrorKind;
+use crate::error::ErrorKind;
 use kperf_abi::{SymbolTable, word};
 use wasm_encoder as encoder;
 use wasm_encoder::reencode;

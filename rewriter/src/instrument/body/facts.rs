@@ -1,10 +1,10 @@
 //! What the pass learns from a body as it is written.
 
-use crate::SkipReason;
 use crate::instrument::hints::{self, Hint};
 use crate::instrument::probe::ProbeSite;
 use crate::module::moves::{MovedBody, Steps};
 use crate::plan::reach::TailCall;
+use crate::skipped::SkipReason;
 use kperf_abi::FuncIndex;
 
 /// What the pass learned from one body.

@@ -1,7 +1,7 @@
 //! Renumbers labels where added blocks enclose them: branches, and the pads of `try_table`.
 
 use super::rewriter::Rewriter;
-use crate::Error;
+use crate::error::Error;
 use crate::instrument::try_table::OpenTryTable;
 use crate::module::operators;
 use wasm_encoder::Instruction;

@@ -3,8 +3,7 @@
 use super::facts::BodyFacts;
 use super::memory::{Around, GO_STACK};
 use super::rewriter::{Locals, Rewriter};
-use crate::Error;
-use crate::SkipReason;
+use crate::error::Error;
 use crate::instrument::context::Memory;
 use crate::instrument::events::BodyEffect;
 use crate::instrument::probe::ProbeSite;
@@ -14,6 +13,7 @@ use crate::instrument::try_table::Labels;
 use crate::module::engines::{MAX_LOCALS, MAX_SIZE};
 use crate::module::operators::{self, Effect};
 use crate::plan::allocators::{self, Role};
+use crate::skipped::SkipReason;
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasm_encoder::{Encode, Instruction};
 use wasmparser::{Operator, ValType};

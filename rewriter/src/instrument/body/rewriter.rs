@@ -3,6 +3,7 @@
 use super::counts::Counts;
 use super::facts::{BodyFacts, Met};
 use super::memory::{Around, Growing};
+use crate::error::{Error, ErrorKind};
 use crate::instrument::context::Context;
 use crate::instrument::hints::Offsets;
 use crate::instrument::probe::encode_locals;
@@ -16,7 +17,6 @@ use crate::module::operators::{self, Effect, Named};
 use crate::plan::growth::{self, Growth};
 use crate::plan::reach::TailCall;
 use crate::plan::regions::{self, Counting};
-use crate::{Error, ErrorKind};
 use kperf_abi::FuncIndex;
 use wasm_encoder::reencode::Reencode;
 use wasm_encoder::{Encode, Instruction};

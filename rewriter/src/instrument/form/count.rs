@@ -1,7 +1,7 @@
 //! The form whose recorder is a part of the module (`counts.wat`) and only counts calls.
 
 use super::shape::{Form, Kind, Needs};
-use crate::Error;
+use crate::error::Error;
 use crate::instrument::events::{Code, Counted, Events};
 use crate::instrument::parts::{PartIndices, Parts};
 use kperf_abi::{names, recorder, shadow};

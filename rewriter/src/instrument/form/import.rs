@@ -6,7 +6,7 @@
 
 use super::calls;
 use super::shape::{Form, Kind, Needs};
-use crate::Error;
+use crate::error::Error;
 use crate::instrument::events::{ByEffect, Code, Counted, DepthTracking, Events, Timed};
 use crate::instrument::parts::{PartIndices, Parts};
 use crate::instrument::template::Template;

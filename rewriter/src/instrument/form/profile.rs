@@ -3,7 +3,7 @@
 
 use super::calls;
 use super::shape::{Form, Kind, Needs};
-use crate::Error;
+use crate::error::Error;
 use crate::instrument::events::{ByEffect, Code, Counted, DepthTracking, Events, Timed};
 use crate::instrument::parts::{PartIndices, Parts};
 use kperf_abi::{names, recorder, shadow};

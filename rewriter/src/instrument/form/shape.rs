@@ -1,6 +1,6 @@
 //! What every form of probe defines.
 
-use crate::Error;
+use crate::error::Error;
 use crate::instrument::events::Code;
 use crate::instrument::parts::{PartIndices, Parts};
 

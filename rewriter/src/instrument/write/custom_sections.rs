@@ -3,9 +3,10 @@
 use super::{CUSTOM, HintSection, NameSection, Output, Sections};
 use crate::debug_info::dwarf;
 use crate::debug_info::source_map::{self, Moved};
+use crate::error::Error;
 use crate::instrument::name_section::Names;
 use crate::instrument::{custom, hints, section};
-use crate::{Error, Warning};
+use crate::warning::Warning;
 use kperf_abi::FuncIndex;
 use std::collections::HashSet;
 use wasm_encoder::{Encode, Section as _};
