@@ -1,4 +1,4 @@
-//! The module's exports, beside those of [`kperf_js_exports`].
+//! The module's exports, in addition to those of [`kperf_js_exports`].
 //!
 //! | export | |
 //! |---|---|

@@ -138,9 +138,9 @@ mod tests {
 
     #[test]
     fn an_allocator_may_be_in_another_module() {
-        let told = |told: &[&str]| Options {
+        let named = |named: &[&str]| Options {
             allocations: Some(0),
-            allocator: told.iter().map(|&told| told.to_owned()).collect(),
+            allocator: named.iter().map(|&name| name.to_owned()).collect(),
             ..Options::default()
         };
         let missing = |text: &str, options: &Options| match rewrite(
@@ -155,11 +155,11 @@ mod tests {
             Err(error) => Err(error.to_string()),
         };
         const POOL: &str = "(module (memory 1) (func $take (param i32) (result i32) (local.get 0)))";
-        let options = told(&["malloc=take", "free=give"]);
+        let options = named(&["malloc=take", "free=give"]);
         assert_eq!(missing(POOL, &options), Ok(vec!["free=give".to_owned()]));
         assert_eq!(missing(MODULE, &options), Ok(vec!["malloc=take".to_owned(), "free=give".to_owned()]));
-        // One of that name with other parameters is another module's as well, which is told.
-        let options = told(&["calloc=take"]);
+        // A function with other parameters belongs to another module, with a warning.
+        let options = named(&["calloc=take"]);
         assert_eq!(missing(POOL, &options), Ok(vec!["calloc=take".to_owned()]));
         let warnings = match rewrite(&wat::parse_str(POOL).expect("a module"), &options) {
             Ok(Outcome::Probed(_, summary)) => summary.warnings,
@@ -167,8 +167,8 @@ mod tests {
         };
         let why = "its parameters and results are not those of a `calloc`";
         assert_eq!(warnings, [format!("`calloc=take` is no allocator here: {why}")]);
-        let options = told(&["malloc=take", "free=give"]);
-        assert!(told(&["pool=take"]).check().is_err() && options.check().is_ok());
+        let options = named(&["malloc=take", "free=give"]);
+        assert!(named(&["pool=take"]).check().is_err() && options.check().is_ok());
     }
 
     #[test]

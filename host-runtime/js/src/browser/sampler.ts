@@ -14,7 +14,7 @@ import { startOwn } from './workers.js';
 const PATIENCE = 5000;
 
 /** An instance that has not ended, with its counts in the trace and their time. */
-interface Known {
+interface ActiveInstance {
     instance: ProfiledInstance;
     counted: Float64Array;
     until: number;
@@ -32,7 +32,7 @@ export class PageSampler implements SamplerLink {
     /** The worker can't run. */
     #failed = false;
     #isLeaving = false;
-    readonly #known = new Map<number, Known>();
+    readonly #active = new Map<number, ActiveInstance>();
 
     /** Throws if memory can't be shared with a worker. */
     constructor(now: () => number, output: Output, sampling: Sampling) {
@@ -57,13 +57,13 @@ export class PageSampler implements SamplerLink {
 
     add(instance: ProfiledInstance): void {
         const counted = new Float64Array(instance.functions);
-        this.#known.set(instance.number, { instance, counted, until: instance.begun, ended: undefined });
+        this.#active.set(instance.number, { instance, counted, until: instance.begun, ended: undefined });
         this.#worker.postMessage(instance);
         this.#control.announce();
     }
 
     end(instance: ProfiledInstance): void | Promise<void> {
-        const known = this.#known.get(instance.number);
+        const known = this.#active.get(instance.number);
         if (!known) return;
         if (this.#isLeaving || this.#failed) return this.#countsAlone(known);
         this.#control.wake(instance.number);
@@ -79,7 +79,7 @@ export class PageSampler implements SamplerLink {
     /** The page is being closed, and no longer waits for the worker. */
     leave(): void {
         this.#isLeaving = true;
-        for (const known of this.#known.values()) if (known.ended) this.#countsAlone(known);
+        for (const known of this.#active.values()) if (known.ended) this.#countsAlone(known);
     }
 
     /** Ends the worker. */
@@ -88,7 +88,7 @@ export class PageSampler implements SamplerLink {
     }
 
     #found(found: Found): void {
-        const known = this.#known.get(found.number);
+        const known = this.#active.get(found.number);
         if (!known) return;
         if (found.kind === 'span') return this.#output.span(found.number, found.block);
         if (found.kind === 'parent') return this.#output.parent(found.number, found.payload);
@@ -98,14 +98,14 @@ export class PageSampler implements SamplerLink {
         this.#output.window(found.number, found.body);
     }
 
-    #countsAlone(known: Known): void {
+    #countsAlone(known: ActiveInstance): void {
         const { instance, counted, until } = known;
         this.#output.window(instance.number, countsAlone(instance, counted, until, Math.max(until, this.now()), this.#sampling));
         this.#close(known);
     }
 
-    #close({ instance, ended }: Known): void {
-        this.#known.delete(instance.number);
+    #close({ instance, ended }: ActiveInstance): void {
+        this.#active.delete(instance.number);
         ended?.();
     }
 }

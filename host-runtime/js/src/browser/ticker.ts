@@ -42,14 +42,14 @@ export function startTicker(clock: Clock, pace: TickerPace): Started {
         failed = true;
     }
     let cells = 0;
-    const tell = (change: CellChange): void => {
+    const send = (change: CellChange): void => {
         worker?.postMessage(change);
         askForCells(memory);
     };
     const add = (cell: WebAssembly.Memory): (() => void) => {
         const id = String(cells++);
-        tell({ id, memory: cell });
-        return () => tell({ id });
+        send({ id, memory: cell });
+        return () => send({ id });
     };
     const ticker = { memory, ...pace };
     const watch = (cell: WebAssembly.Memory): TickerWatch => new TickerWatch(ticker, cell, () => ticksOf(clock));

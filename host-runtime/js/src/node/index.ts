@@ -48,7 +48,7 @@ export interface RecorderOptions extends CommonOptions {
 }
 
 /** What other threads need to join. */
-interface Shared {
+interface Recording {
     hub: WebAssembly.Memory;
     /** The ticker's memory; none if the clock is precise. */
     ticker?: Ticker;
@@ -110,7 +110,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const calibrate = artificial !== 'instructions' && (options.calibrate ?? !test);
     const sampling = parseSampling(options.sampling ?? {}, availableParallelism());
     const sampler = new SamplerControl().buffer;
-    const shared: Shared = { hub: new Hub().memory, ...(ticker && { ticker }), origin, artificial, calibrate, process: process.pid, inlining: options.inlining ?? true, sampling, sampler, name };
+    const recording: Recording = { hub: new Hub().memory, ...(ticker && { ticker }), origin, artificial, calibrate, process: process.pid, inlining: options.inlining ?? true, sampling, sampler, name };
     const header: Header = {
         clock: ticker ? tickingClock(info, ticker.periodNanos) : info,
         anchor: anchorOf(clock),
@@ -118,7 +118,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
         command: process.argv,
     };
     // Code that is measured later is optimized now, while threads start.
-    let calibration = new Calibration(timeSource(shared, clock), clock);
+    let calibration = new Calibration(timeSource(recording, clock), clock);
     let isWarm = !calibrate || options.record === 'profile';
     const meanwhile: Meanwhile = (isDone) => {
         if (isWarm) return;
@@ -126,62 +126,62 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
         for (const inlined of hasMultiMemory ? [true, false] : [false]) calibration.warmUp(inlined, isDone);
     };
     const usage = new Usage();
-    const output = openOutput(options, header, clock, shared, usage, meanwhile);
+    const output = openOutput(options, header, clock, recording, usage, meanwhile);
     // After the writer, which touches its memory: beside a spinning ticker that takes four times as long.
-    if (ticker && !startTicker({ kperf: 'ticker', ...ticker, cells: channelOf(shared, 'cells'), origin }, meanwhile)) {
+    if (ticker && !startTicker({ kperf: 'ticker', ...ticker, cells: channelOf(recording, 'cells'), origin }, meanwhile)) {
         if (choice.kind === 'ticker') throw new Error('kperf: the ticker did not start; use the clock `precise`');
         stopTicker(ticker.memory);
-        delete shared.ticker;
+        delete recording.ticker;
         header.clock = { ...info, no_ticker: `its thread did not start within ${THREAD_START / 1000} s` };
         if (output instanceof HubOutput) output.clock(header.clock);
     }
-    if (!options.sink) setEnvironmentData(SHARED, shared as unknown as Parameters<typeof setEnvironmentData>[1]);
-    const time = timeSource(shared, clock);
-    if (!shared.ticker) calibration = new Calibration(time, clock);
-    const sample = (): SamplerLink => (options.sink && !test ? refuseToSample() : startSampler(shared, clock, output, true));
-    return new Recorder(output, time, { parent: options.parent, cost: costOf(shared, calibration, clock, usage), opened: output instanceof HubOutput ? announce(shared, output) : undefined, sampler: sample, firstInlined: inlinedHookOf(shared) });
+    if (!options.sink) setEnvironmentData(SHARED, recording as unknown as Parameters<typeof setEnvironmentData>[1]);
+    const time = timeSource(recording, clock);
+    if (!recording.ticker) calibration = new Calibration(time, clock);
+    const sample = (): SamplerLink => (options.sink && !test ? refuseToSample() : startSampler(recording, clock, output, true));
+    return new Recorder(output, time, { parent: options.parent, cost: costOf(recording, calibration, clock, usage), opened: output instanceof HubOutput ? announce(recording, output) : undefined, sampler: sample, firstInlined: inlinedHookOf(recording) });
 }
 
 /** Joins the recording of the thread that started this one; `undefined` if there is none. */
 export function joinRecorder(): Recorder | undefined {
     if (isMainThread) return undefined;
-    const shared = getEnvironmentData(SHARED) as unknown as Shared | undefined;
-    if (!shared || shared.process !== process.pid) return undefined;
-    const clock = threadClock(threadOffset(shared.origin), shared.artificial);
-    const hub = new Hub(shared.hub);
-    const time = timeSource(shared, clock);
+    const recording = getEnvironmentData(SHARED) as unknown as Recording | undefined;
+    if (!recording || recording.process !== process.pid) return undefined;
+    const clock = threadClock(threadOffset(recording.origin), recording.artificial);
+    const hub = new Hub(recording.hub);
+    const time = timeSource(recording, clock);
     // The writer reads this thread's lanes if the thread is terminated, so it must run before they are announced.
     hub.waitForWriter(THREAD_START);
     const output = new HubOutput(hub);
-    return new Recorder(output, time, { cost: costOf(shared, new Calibration(time, clock), clock), opened: announce(shared, output), sampler: () => startSampler(shared, clock, output, false), firstInlined: inlinedHookOf(shared) });
+    return new Recorder(output, time, { cost: costOf(recording, new Calibration(time, clock), clock), opened: announce(recording, output), sampler: () => startSampler(recording, clock, output, false), firstInlined: inlinedHookOf(recording) });
 }
 
 /** Hands over what this thread has recorded, when it ends. */
 export function leaveRecorder(recorder: Recorder): void {
-    const shared = getEnvironmentData(SHARED) as unknown as Shared;
+    const recording = getEnvironmentData(SHARED) as unknown as Recording;
     recorder.end(Reason.Exit);
-    const output = new HubOutput(new Hub(shared.hub));
+    const output = new HubOutput(new Hub(recording.hub));
     for (const number of recorder.numbers) output.ended(number);
 }
 
 /** Announces lanes to the writer, and their memories to the queue. */
-function announce(shared: Shared, output: HubOutput): (number: number, lane: SharedLane) => void {
+function announce(recording: Recording, output: HubOutput): (number: number, lane: SharedLane) => void {
     return (number, lane) => {
         output.adopt(lane.memory);
-        broadcast(channelOf(shared, 'lanes'), { number, ...lane });
+        broadcast(channelOf(recording, 'lanes'), { number, ...lane });
     };
 }
 
-function inlinedHookOf({ inlining }: Shared): (() => void) | undefined {
+function inlinedHookOf({ inlining }: Recording): (() => void) | undefined {
     return inlining ? allowInlining : undefined;
 }
 
 /** Measures the cost of a probe, once per recording. */
-function costOf(shared: Shared, calibration: Calibration, clock: Clock, usage?: Usage): (inlined: boolean) => Header['probe_cost'] {
+function costOf(recording: Recording, calibration: Calibration, clock: Clock, usage?: Usage): (inlined: boolean) => Header['probe_cost'] {
     return (inlined) => {
-        if (!new Hub(shared.hub).isFirst) return undefined;
-        const cost = shared.calibrate ? calibration.cost(inlined) : undefined;
-        if (cost && shared.ticker && isMainThread) forgetTicks(shared.ticker.memory, ticksOf(clock));
+        if (!new Hub(recording.hub).isFirst) return undefined;
+        const cost = recording.calibrate ? calibration.cost(inlined) : undefined;
+        if (cost && recording.ticker && isMainThread) forgetTicks(recording.ticker.memory, ticksOf(clock));
         // Without the recorder's own start.
         usage?.begin();
         return cost;
@@ -189,7 +189,7 @@ function costOf(shared: Shared, calibration: Calibration, clock: Clock, usage?: 
 }
 
 /** Channels to the ticker, for memories to write the time to; to the writer and the sampler, for lanes and instances; to the first thread, to ask for a sampler. */
-function channelOf({ name }: Shared, channel: 'cells' | 'lanes' | 'instances' | 'samplers'): string {
+function channelOf({ name }: Recording, channel: 'cells' | 'lanes' | 'instances' | 'samplers'): string {
     return `${name}-${channel}`;
 }
 
@@ -202,21 +202,21 @@ export function defaultPath(): string {
 /** Works until a thread has started. */
 type Meanwhile = (isDone: () => boolean) => void;
 
-function openOutput(options: RecorderOptions, header: Header, clock: Clock, shared: Shared, usage: Usage, meanwhile: Meanwhile): Output {
+function openOutput(options: RecorderOptions, header: Header, clock: Clock, recording: Recording, usage: Usage, meanwhile: Meanwhile): Output {
     const now = (): number => ticksOf(clock);
-    const anchor = shared.artificial ? undefined : () => anchorOf(clock);
-    const clockwork = { now, ticker: () => shared.ticker, anchor, usage: shared.artificial === 'test' ? undefined : () => usage.read() };
+    const anchor = recording.artificial ? undefined : () => anchorOf(clock);
+    const clockwork = { now, ticker: () => recording.ticker, anchor, usage: recording.artificial === 'test' ? undefined : () => usage.read() };
     if (options.sink) return new LocalOutput(options.sink, header, clockwork);
-    const hub = new Hub(shared.hub);
+    const hub = new Hub(recording.hub);
     const path = options.path ?? defaultPath();
     const follower = options.otlp && new Follower();
-    const data: WriterData = { kperf: 'writer', hub: hub.memory, path, header, lanes: channelOf(shared, 'lanes'), origin: shared.origin, ...(follower && { follower: follower.buffer }) };
+    const data: WriterData = { kperf: 'writer', hub: hub.memory, path, header, lanes: channelOf(recording, 'lanes'), origin: recording.origin, ...(follower && { follower: follower.buffer }) };
     const writer = startThread('./writer-thread.js', data);
     writer.on('exit', () => hub.gone());
     // A thread takes a processor while it starts. That should happen before the guest runs.
     meanwhile(() => hub.isHeard);
     hub.waitForWriter(THREAD_START);
-    return new HubOutput(hub, clockwork, samplerOnRequest(shared), follower && startFollower(follower, path, options.otlp ?? {}));
+    return new HubOutput(hub, clockwork, samplerOnRequest(recording), follower && startFollower(follower, path, options.otlp ?? {}));
 }
 
 /** The processor time of the process, and this thread's preemption, since a moment. */
@@ -237,8 +237,8 @@ class Usage {
     }
 }
 
-function timeSource(shared: Shared, clock: Clock): TimeSource {
-    const { ticker } = shared;
+function timeSource(recording: Recording, clock: Clock): TimeSource {
+    const { ticker } = recording;
     const { ticks: now, halt } = clock;
     if (!ticker) return { kind: clock.source === 'instructions' ? 'instructions' : 'precise', now, halt };
     const { memory } = ticker;
@@ -255,7 +255,7 @@ function timeSource(shared: Shared, clock: Clock): TimeSource {
             liveCells++;
             const id = `${threadId}-${cells++}`;
             const change = (change: CellChange): void => {
-                broadcast(channelOf(shared, 'cells'), change);
+                broadcast(channelOf(recording, 'cells'), change);
                 askForCells(memory);
             };
             change({ id, memory: cell });
@@ -284,44 +284,44 @@ function startTicker(data: TickerData, meanwhile: Meanwhile): boolean {
 }
 
 /** Connects to the sampler. A sampler ends with the thread that started it, so the thread that began the recording is asked to start it. */
-function startSampler(shared: Shared, clock: Clock, output: Output, isOwner: boolean): SamplerLink {
+function startSampler(recording: Recording, clock: Clock, output: Output, isOwner: boolean): SamplerLink {
     const now = (): number => ticksOf(clock);
-    if (shared.artificial === 'test') return new CountsAlone(now, output, shared.sampling);
-    const control = new SamplerControl(shared.sampler);
+    if (recording.artificial === 'test') return new CountsAlone(now, output, recording.sampling);
+    const control = new SamplerControl(recording.sampler);
     if (!control.runs) {
         control.become(IS_NONE, IS_WANTED);
         if (!isOwner) {
-            broadcast(channelOf(shared, 'samplers'));
+            broadcast(channelOf(recording, 'samplers'));
             waitForSampler(control, OWNER_PATIENCE);
         }
-        startSamplerThread(shared);
+        startSamplerThread(recording);
         waitForSampler(control, THREAD_START);
         // The starting thread may have been terminated.
         if (control.become(IS_STARTING, IS_WANTED)) {
-            startSamplerThread(shared);
+            startSamplerThread(recording);
             waitForSampler(control, THREAD_START);
         }
         if (!control.runs) throw new Error('kperf: the sampler\'s thread did not start');
     }
-    return new NodeSampler(now, control, (instance) => broadcast(channelOf(shared, 'instances'), instance));
+    return new NodeSampler(now, control, (instance) => broadcast(channelOf(recording, 'instances'), instance));
 }
 
 /** Starts the sampler when another thread asks for it. Returns a function that ends the sampler. */
-function samplerOnRequest(shared: Shared): () => void {
-    const requests = new BroadcastChannel(channelOf(shared, 'samplers'));
-    requests.onmessage = () => startSamplerThread(shared);
+function samplerOnRequest(recording: Recording): () => void {
+    const requests = new BroadcastChannel(channelOf(recording, 'samplers'));
+    requests.onmessage = () => startSamplerThread(recording);
     requests.unref();
     return () => {
         requests.close();
-        endSampler(new SamplerControl(shared.sampler));
+        endSampler(new SamplerControl(recording.sampler));
     };
 }
 
 /** Starts the sampler if it is wanted. */
-function startSamplerThread(shared: Shared): void {
-    const { sampling, sampler, hub, origin } = shared;
+function startSamplerThread(recording: Recording): void {
+    const { sampling, sampler, hub, origin } = recording;
     if (!new SamplerControl(sampler).become(IS_WANTED, IS_STARTING)) return;
-    const data: SamplerData = { kperf: 'sampler', hub, control: sampler, instances: channelOf(shared, 'instances'), origin, sampling };
+    const data: SamplerData = { kperf: 'sampler', hub, control: sampler, instances: channelOf(recording, 'instances'), origin, sampling };
     // After an error, threads that end instances must not wait for it.
     startThread('./sampler-thread.js', data).on('error', () => new SamplerControl(sampler).become(IS_RUNNING, IS_NONE));
 }

@@ -88,7 +88,7 @@ export interface Report {
         span_min_nanos: number;
         spans: number;
         samples: number;
-        /** So many of equal weight would tell as much. */
+        /** The number of samples of equal weight with the same accuracy. */
         effective_samples: number;
         torn: number;
         cut: number;
