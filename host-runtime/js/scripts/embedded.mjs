@@ -22,14 +22,14 @@ function oneMemory() {
     const keep = [];
     const lines = [];
     const source = read('../../guest-shim/src/recorder/recorder.wat').toString();
-    for (const line of source.replace(/;; #include (.*)/g, (_, part) => read(`../../guest-shim/${part}`).toString()).split('\n')) {
+    for (const line of source.replace(/;; #include (.*)/g, (_, part) => read(`../../guest-shim/src/recorder/${part}`).toString()).split('\n')) {
         const [, forms] = /^\s*;; #if (.*)$/.exec(line) ?? [];
         if (forms !== undefined) keep.push(forms.split(' ').some((form) => ['ticker', 'allocations'].includes(form)));
         else if (line.trim() === ';; #else') keep.push(!keep.pop());
         else if (line.trim() === ';; #end') keep.pop();
         else if (keep.every((kept) => kept) && !line.includes('"kperf:host" "clock"')) lines.push(line.replace(/\(@.*?\) /, ''));
     }
-    // Abbreviations of guest-shim/src/recorder.rs. wabt has no branch hints.
+    // Abbreviations of guest-shim/src/recorder. wabt has no branch hints.
     const own = { '(time.get)': '(call $host_now)', '(position.get)': '(i32.load (i32.const 64))', '(position.set': '(i32.store (i32.const 64)', '(depth.get)': '(global.get $depth)', '(depth.set': '(global.set $depth', 'word.store': 'i32.store', 'i64.load $clock': 'i64.load' };
     const text = Object.entries(own).reduce((text, [from, to]) => text.replaceAll(from, to), lines.join('\n'));
     return assemble('recorder.wat', text);
