@@ -30,7 +30,7 @@ pub use component::{
 pub use debug_info::source_map::SourceMap;
 pub use error::{Error, ErrorKind, ModuleFeature};
 pub use instrument::pass::{Rewritten, identity, plan, rewrite};
-pub use names::debug_companion::Twin;
+pub use names::debug_companion::DebugCompanion;
 pub use names::map::NameMap;
 pub use names::mismatch::Mismatch;
 pub use names::symbol_file::SymbolFile;

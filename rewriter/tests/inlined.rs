@@ -2,7 +2,7 @@
 //! LLVM's own tool, if it is installed.
 
 use kperf_abi::SymbolTable;
-use kperf_rewriter::{Options, Recording, SymbolFile, Twin, rewrite};
+use kperf_rewriter::{DebugCompanion, Options, Recording, SymbolFile, rewrite};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -85,7 +85,7 @@ fn a_module_of_the_same_build_tells_them_later() {
     }
     let mut named = rewrite(&bare.finish(), &options).unwrap().symbols;
     assert!(named.inlined.is_empty());
-    let twin = SymbolFile::Module(Box::new(Twin::parse(&wasm).unwrap()));
+    let twin = SymbolFile::Module(Box::new(DebugCompanion::parse(&wasm).unwrap()));
     for _ in 0..2 {
         // A second time says nothing new.
         twin.name(&mut named);

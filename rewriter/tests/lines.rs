@@ -1,7 +1,7 @@
 //! Checks the lines of instructions, and the calls of functions, by a compiler's DWARF (`source/build.sh`).
 
 use kperf_abi::{FuncIndex, SymbolTable, Target};
-use kperf_rewriter::{Options, Recording, SymbolFile, Twin, rewrite};
+use kperf_rewriter::{DebugCompanion, Options, Recording, SymbolFile, rewrite};
 use std::path::Path;
 
 fn module(name: &str) -> Vec<u8> {
@@ -53,7 +53,7 @@ fn a_module_of_the_same_build_tells_them_later() {
         if options.recording == Recording::default() {
             assert!(named.codes.is_empty(), "without lines nobody needs the calls");
         }
-        let twin = SymbolFile::Module(Box::new(Twin::parse(&wasm).unwrap()));
+        let twin = SymbolFile::Module(Box::new(DebugCompanion::parse(&wasm).unwrap()));
         twin.fits(&named).unwrap();
         assert!(twin.name(&mut named) > 0);
         named.tidy_files();

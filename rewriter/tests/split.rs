@@ -1,6 +1,6 @@
 //! Split DWARF: lines are in the module, and what is missing is reported.
 
-use kperf_rewriter::{Options, Recording, SymbolFile, Twin, rewrite};
+use kperf_rewriter::{DebugCompanion, Options, Recording, SymbolFile, rewrite};
 
 fn read(name: &str) -> Vec<u8> {
     std::fs::read(format!("{}/tests/split/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
@@ -10,7 +10,7 @@ fn read(name: &str) -> Vec<u8> {
 fn the_module_has_lines_and_a_problem_says_what_is_missing() {
     for name in ["split4.wasm", "split5.wasm"] {
         let split = read(name);
-        let twin = Twin::parse(&split).unwrap();
+        let twin = DebugCompanion::parse(&split).unwrap();
         assert!(twin.problems[0].contains("split DWARF), which are not read"), "{:?}", twin.problems);
         let names = Some(SymbolFile::Module(Box::new(twin)));
         let options = Options { recording: Recording::Count, names, ..Options::default() };

@@ -1,7 +1,7 @@
 //! Modules that were stripped, and what tells their functions' names: an unstripped module of the same build.
 
 use kperf_abi::{Symbol, SymbolTable};
-use kperf_rewriter::{ErrorKind, Mismatch, NameMap, Options, SourceMap, SymbolFile, Twin, rewrite};
+use kperf_rewriter::{DebugCompanion, ErrorKind, Mismatch, NameMap, Options, SourceMap, SymbolFile, rewrite};
 use wasm_encoder::{CustomSection, Module, RawSection};
 use wasmparser::{Parser, Payload};
 
@@ -45,8 +45,8 @@ fn table(wasm: &[u8]) -> SymbolTable {
     rewrite(wasm, &Options::default()).unwrap().symbols
 }
 
-fn twin(wasm: &[u8]) -> Twin {
-    Twin::parse(wasm).unwrap()
+fn twin(wasm: &[u8]) -> DebugCompanion {
+    DebugCompanion::parse(wasm).unwrap()
 }
 
 /// What a table says of functions: names, and places with their files' paths.
@@ -109,7 +109,7 @@ fn a_table_that_says_nothing_of_the_code_is_known_by_its_functions() {
 #[test]
 fn modules_of_other_compilers_and_flags_are_refused() {
     let all: Vec<Vec<u8>> = LANGUAGES.into_iter().chain(COMPILED).map(example).collect();
-    let twins: Vec<Twin> = all.iter().map(|wasm| twin(wasm)).collect();
+    let twins: Vec<DebugCompanion> = all.iter().map(|wasm| twin(wasm)).collect();
     for (n, wasm) in all.iter().enumerate() {
         let stripped = stripped(wasm);
         let table = table(&stripped);
@@ -213,7 +213,7 @@ fn broken_files_are_errors_or_say_less() {
                 broken[byte] = random.u8(..);
             }
         }
-        if let Ok(twin) = Twin::parse(&broken) {
+        if let Ok(twin) = DebugCompanion::parse(&broken) {
             let _ = twin.fits(&table);
             twin.name(&mut table.clone());
         }

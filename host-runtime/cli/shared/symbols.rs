@@ -173,8 +173,8 @@ fn read(path: &Path) -> io::Result<Vec<SymbolFile>> {
     drop(bytes);
     memory::trim();
     for file in &files {
-        let SymbolFile::Module(twin) = file else { continue };
-        for problem in &twin.problems {
+        let SymbolFile::Module(companion) = file else { continue };
+        for problem in &companion.problems {
             output::warn(format_args!("in `{}`: {problem}", path.display()));
         }
     }

@@ -43,7 +43,7 @@ const DEBUG_FILE: &str = "external_debug_info";
 
 /// The names, places and lines of a module's functions.
 #[derive(Clone, Debug, Default)]
-pub struct Twin {
+pub struct DebugCompanion {
     /// What build it is. Its hash of the whole module is missing.
     pub identity: ModuleIdentity,
     names: HashMap<u32, Box<str>>,
@@ -59,14 +59,14 @@ pub struct Twin {
     pub problems: Vec<String>,
 }
 
-impl Twin {
+impl DebugCompanion {
     /// Reads a module. Sections without names or places are skipped.
     ///
     /// # Errors
     ///
     /// If it is no module. What can't be read of names and debug information is among `problems`.
-    pub fn parse(bytes: &[u8]) -> io::Result<Twin> {
-        let mut twin = Twin::default();
+    pub fn parse(bytes: &[u8]) -> io::Result<DebugCompanion> {
+        let mut companion = DebugCompanion::default();
         let mut sections = HashMap::new();
         let mut kept = Vec::new();
         if !bytes.starts_with(&wasm_encoder::Module::HEADER) {
@@ -80,22 +80,22 @@ impl Twin {
             let at = reader.original_position();
             let content =
                 reader.read_bytes(size as usize).map_err(|_| bad("a section is longer than the file"))?;
-            if twin.section(id, at, content, &mut sections)? {
+            if companion.section(id, at, content, &mut sections)? {
                 kept.push((id, content));
             }
         }
         // Lines first: reading them takes more memory than anything else.
-        twin.describe(&sections);
-        twin.take_names(sections.get("name").copied().unwrap_or_default());
-        if twin.sources.has_rows() {
-            twin.skeleton = wasm_encoder::Module::HEADER.to_vec();
+        companion.describe(&sections);
+        companion.take_names(sections.get("name").copied().unwrap_or_default());
+        if companion.sources.has_rows() {
+            companion.skeleton = wasm_encoder::Module::HEADER.to_vec();
             for (id, content) in kept {
-                twin.skeleton.push(id);
-                content.len().encode(&mut twin.skeleton);
-                twin.skeleton.extend_from_slice(content);
+                companion.skeleton.push(id);
+                content.len().encode(&mut companion.skeleton);
+                companion.skeleton.extend_from_slice(content);
             }
         }
-        Ok(twin)
+        Ok(companion)
     }
 
     /// Reads a section. Returns whether the meaning of code depends on it.
@@ -302,7 +302,7 @@ impl Twin {
     }
 }
 
-impl Twin {
+impl DebugCompanion {
     /// Sets the lines and call sites of a table's functions. Returns whether there are any.
     fn add_code(&self, table: &mut SymbolTable, first_file: u32, inlined: Vec<InlinedFunction>) -> bool {
         if !self.sources.has_rows() {

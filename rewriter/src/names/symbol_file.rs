@@ -4,7 +4,7 @@ use crate::debug_info::codes;
 use crate::debug_info::source::Sources;
 use crate::debug_info::source_map::SourceMap;
 use crate::module::info::ModuleInfo;
-use crate::names::debug_companion::Twin;
+use crate::names::debug_companion::DebugCompanion;
 use crate::names::debug_companion::{modules_of, rename};
 use crate::names::map::NameMap;
 use crate::names::mismatch::Mismatch;
@@ -22,7 +22,7 @@ const MAX_TEXT: usize = 1 << 27;
 #[derive(Clone, Debug)]
 pub enum SymbolFile {
     /// An unstripped module of the same build.
-    Module(Box<Twin>),
+    Module(Box<DebugCompanion>),
     /// A symbol map.
     Map(NameMap),
     /// A source map.
@@ -38,7 +38,7 @@ impl SymbolFile {
     pub fn parse(bytes: &[u8]) -> io::Result<SymbolFile> {
         let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
         if bytes.starts_with(b"\0asm") {
-            return Twin::parse(bytes).map(|twin| SymbolFile::Module(Box::new(twin)));
+            return DebugCompanion::parse(bytes).map(|companion| SymbolFile::Module(Box::new(companion)));
         }
         if bytes.starts_with(b"KPER") {
             let message = "it is a trace; name an unstripped module, a symbol map or a source map";
@@ -79,7 +79,7 @@ impl SymbolFile {
     /// Whether it has names or places besides the names of exports.
     pub fn knows_functions(&self) -> bool {
         match self {
-            SymbolFile::Module(twin) => twin.knows_functions(),
+            SymbolFile::Module(companion) => companion.knows_functions(),
             SymbolFile::Map(map) => map.last_index().is_some(),
             SymbolFile::SourceMap(map) => map.range().is_some(),
         }
@@ -89,7 +89,7 @@ impl SymbolFile {
     pub fn fits(&self, table: &SymbolTable) -> Result<(), Mismatch> {
         let module = &table.module;
         let fits = match self {
-            SymbolFile::Module(twin) => return twin.fits(table),
+            SymbolFile::Module(companion) => return companion.fits(table),
             SymbolFile::Map(map) => {
                 let functions = u64::from(module.functions) + u64::from(module.imports);
                 module.code.is_none() || map.last_index().is_none_or(|last| u64::from(last) < functions)
@@ -107,7 +107,7 @@ impl SymbolFile {
     /// Sets the names and places of a table's symbols. Returns how many symbols changed.
     pub fn name(&self, table: &mut SymbolTable) -> usize {
         let changed = match self {
-            SymbolFile::Module(twin) => twin.name(table),
+            SymbolFile::Module(companion) => companion.name(table),
             SymbolFile::Map(map) => {
                 let mut changed = 0;
                 for symbol in table.symbols.iter_mut().filter(|symbol| !symbol.imported) {
@@ -129,21 +129,21 @@ impl SymbolFile {
     /// The same as [`name`](Self::name), and an unstripped module keeps nothing of what it says but which build it is: the names of
     /// a large one are not there twice. It has to be read again when another table is to be named.
     pub fn give(&mut self, table: &mut SymbolTable) -> usize {
-        let SymbolFile::Module(twin) = self else { return self.name(table) };
-        let changed = twin.give(table);
+        let SymbolFile::Module(companion) = self else { return self.name(table) };
+        let changed = companion.give(table);
         name_by_places(table);
         changed
     }
 
     /// Whether its names and places were moved into a table.
     pub fn is_spent(&self) -> bool {
-        matches!(self, SymbolFile::Module(twin) if twin.is_spent())
+        matches!(self, SymbolFile::Module(companion) if companion.is_spent())
     }
 
     /// The names of the functions of a module, by their indices, beside those that it has itself.
     pub(crate) fn add_names<'a>(&'a self, info: &ModuleInfo<'a>, names: &mut HashMap<u32, &'a str>) {
         match self {
-            SymbolFile::Module(twin) => names.extend(twin.names()),
+            SymbolFile::Module(companion) => names.extend(companion.names()),
             SymbolFile::Map(map) => names.extend(map.iter()),
             SymbolFile::SourceMap(map) => {
                 for (n, body) in info.bodies.iter().enumerate() {
@@ -158,7 +158,7 @@ impl SymbolFile {
     /// The places of a module's functions in the source, if it has any.
     pub(crate) fn sources(&self, info: &ModuleInfo<'_>) -> Option<Sources> {
         let sources = match self {
-            SymbolFile::Module(twin) => twin.sources().clone(),
+            SymbolFile::Module(companion) => companion.sources().clone(),
             SymbolFile::Map(_) => return None,
             SymbolFile::SourceMap(map) => Sources::of_map(map, &info.bodies),
         };
