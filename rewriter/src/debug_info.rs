@@ -1,4 +1,4 @@
-//! Reads where code stands in the source, and moves that with the code.
+//! Reads debug information, and moves it with the code.
 
 pub(crate) mod codes;
 pub(crate) mod dwarf;

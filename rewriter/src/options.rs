@@ -22,7 +22,7 @@ pub struct Options {
     pub imports: bool,
     /// What is known about the host. The more is known, the fewer calls need an `unwind` after them.
     pub host: Host,
-    /// Allocator functions beyond those with known names. Used if allocations are recorded.
+    /// Allocator functions in addition to the ones with known names. Used if allocations are recorded.
     pub allocators: AllocatorOptions,
     /// The first function id.
     pub id_base: u32,

@@ -1,4 +1,4 @@
-//! Decides what gets probes, and what the pass must know of calls, stacks and allocators.
+//! Chooses the functions that get probes, and finds calls, stacks and allocators for the pass.
 
 pub(crate) mod allocators;
 pub(crate) mod calls;

@@ -125,7 +125,7 @@ impl Recording {
         matches!(self, Recording::Imported(_))
     }
 
-    /// Whether it is a trace whose recorder is a part of the module.
+    /// Whether it is a trace with the recorder inside the module.
     pub fn is_inline(&self) -> bool {
         matches!(self, Recording::Inline(_))
     }

@@ -4,7 +4,7 @@ use crate::skipped::{Left, SkipReason};
 use kperf_abi::FuncIndex;
 use std::fmt;
 
-/// What a caller should show after a rewriting.
+/// A warning that a caller should show after a rewriting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
@@ -23,7 +23,7 @@ pub enum Warning {
         /// Its name.
         name: String,
     },
-    /// A function can't have the probe that it should have.
+    /// A chosen function can't get a probe.
     NotProbed {
         /// Its index in the original module.
         index: FuncIndex,

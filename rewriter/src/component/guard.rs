@@ -1,7 +1,7 @@
 //! Writes guards: functions around core functions that the canonical ABI calls.
 //!
 //! - `realloc` and `post-return` run while their component may not be left. The host can't be called then, so the
-//!   guard tells the recorder to hold back.
+//!   guard increases the recorder's `hold` meanwhile.
 //! - A lifted function is called from outside, and its guard records that call. The call begins when the arguments
 //!   are ready. It ends with `post-return` if there is one, because the host lifts the result before that.
 //!

@@ -40,7 +40,7 @@ pub(super) struct Links<'a> {
     imports: HashMap<(usize, &'a str), Vec<&'a str>>,
     /// The origins of an import, over all instances of the module, by the module's number and the import.
     from: HashMap<(usize, &'a str, &'a str), BTreeSet<Origin<'a>>>,
-    /// The functions behind a trampoline, by its module and name.
+    /// The functions that a trampoline calls, by its module and name.
     behind: HashMap<(usize, &'a str), BTreeSet<Origin<'a>>>,
     /// Modules that fill tables of other modules.
     fixups: HashSet<usize>,

@@ -1,4 +1,4 @@
-//! DWARF follows the code that has moved.
+//! Moves DWARF with the code.
 //!
 //! Nothing changes its place but line programs and the lists of DWARF 5, which are written anew: addresses are put in the
 //! place of addresses, lengths in the place of lengths. So references stay right, unknown ones too.

@@ -54,8 +54,8 @@ impl Sources {
         sources
     }
 
-    /// Reads the sections of DWARF, and returns the first problem. Time and memory are in proportion to the sections, whatever their
-    /// content.
+    /// Reads the sections of DWARF, and returns the first problem. Time and memory are linear in the
+    /// sections' size, for any content.
     pub(crate) fn read<'a>(
         layout: Layout<'_>,
         mut section: impl FnMut(&str) -> &'a [u8],
@@ -126,7 +126,7 @@ impl Sources {
 struct Place {
     /// Of the defined functions.
     body: usize,
-    /// Number of the unit whose files are meant.
+    /// Number of the unit; `file` is a number in its list.
     unit: usize,
     file: u64,
     line: u32,

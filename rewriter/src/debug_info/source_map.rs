@@ -134,8 +134,9 @@ impl SourceMap {
         self.segments.get(from..to).unwrap_or_default()
     }
 
-    /// The map of a module whose code has moved, as JSON. `moved` returns the new place of an offset, if it lies in a
-    /// function's body, and where that body begins; `first` where the first of its own instructions has come to.
+    /// The map of a module after its code has moved, as JSON. For an offset in a function's body, `moved`
+    /// returns the new offset and the body's new start, and `first` the new offset of the body's first
+    /// original instruction.
     pub(crate) fn moved(
         &self,
         moved: impl Fn(u64) -> Option<Moved>,
@@ -145,8 +146,8 @@ impl SourceMap {
         let mut body = None;
         for segment in &self.segments {
             let Some(to) = moved(segment.column) else { continue };
-            // Code that was inserted before a body belongs to its first line, not to the function before. What is its own, and in front of that
-            // line, has none.
+            // Code inserted before a body belongs to its first line, not to the previous function. The body's
+            // own code before that line has no line.
             if body != Some(to.body) && to.body < to.offset && segment.place.is_some() {
                 segments.push(Segment { column: to.body, ..*segment });
                 let first = first(segment.column).filter(|&first| first < to.offset);

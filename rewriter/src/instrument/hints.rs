@@ -2,7 +2,7 @@
 //!
 //! - A hint names an instruction by the function and the offset in its body.
 //! - A module's hints move with their instructions, so that engines compile the program that is measured.
-//! - Probes have hints too: engines move the rare path of a probe behind the function's own code.
+//! - Probes have hints too: engines move the rare path of a probe after the function's own code.
 
 use crate::error::Error;
 use crate::module::info::ModuleInfo;

@@ -1,4 +1,6 @@
-//! The name section of the rewritten module: indices of functions and globals move, what we added gets names, all else stays.
+//! The name section of the rewritten module.
+//!
+//! - Indices of functions and globals move, added items get names, and all else stays.
 
 use crate::instrument::body::facts::BodyFacts;
 use crate::instrument::context::Context;
@@ -13,23 +15,24 @@ const LOCALS: u8 = 2;
 const LABELS: u8 = 3;
 const GLOBALS: u8 = 7;
 
-/// What to call the local with the token, in functions whose locals have names.
+/// The name of the local with the token, in functions with named locals.
 const TOKEN: &str = "kperf.token";
 
-/// What the rewriter knows of names beside the section itself.
+/// The names that the rewriter has, other than the section itself.
 pub(crate) struct Names<'a> {
     pub(crate) context: &'a Context<'a>,
     pub(crate) plan: &'a Plan,
     /// Names of functions from a symbol map, which the section then gets.
     pub(crate) from_map: bool,
-    /// Functions in whose bodies more blocks were added than the one around them.
+    /// Functions with more added blocks than the one around the body.
     pub(crate) padded: &'a HashSet<FuncIndex>,
-    /// What became of the bodies; empty while none was written.
+    /// Facts about the written bodies; empty before the first is written.
     pub(crate) facts: &'a [BodyFacts],
 }
 
 impl Names<'_> {
-    /// The section's data. `existing` is the old section's; without it only names that are known otherwise stand there.
+    /// Writes the section's data. `existing` is the old section's; without it the section has only names from
+    /// elsewhere.
     pub(crate) fn write(&self, existing: Option<&[u8]>, out: &mut Vec<u8>) -> Result<(), wasmparser::Error> {
         let mut functions = BTreeMap::new();
         let mut rest = Vec::new();
@@ -132,7 +135,7 @@ impl Names<'_> {
         Ok(map)
     }
 
-    /// How many labels stand in front of a body's own: those of the enter, and the block around the body.
+    /// The number of labels added before a body's own: the enter's, and the block around the body.
     fn added_labels(&self, index: FuncIndex) -> u32 {
         let n = (index.0 as usize).checked_sub(self.context.info.imported_funcs.len());
         let facts = n.and_then(|n| self.facts.get(n)).filter(|_| self.context.probe(index).is_some());

@@ -40,7 +40,7 @@ pub(crate) struct Parts {
     names: HashMap<u32, &'static str>,
     /// Branch hints of the templates.
     hints: Hints,
-    /// Number of leading template parameters that stand for constants.
+    /// Number of leading template parameters that become constants.
     constants: u32,
 }
 

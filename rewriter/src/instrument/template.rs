@@ -61,7 +61,7 @@ impl Template {
         self
     }
 
-    /// Parses the body of a function. Its first `constants` parameters stand for constants, the others for locals.
+    /// Parses the body of a function. Its first `constants` parameters become constants, the others locals.
     /// `hints`: its branch hints. `bug`: the error for a write to a constant.
     pub(crate) fn read(
         body: &FunctionBody<'static>,

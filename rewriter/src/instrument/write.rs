@@ -394,7 +394,7 @@ fn rewrite_piece(
     Ok((out, facts, met))
 }
 
-/// The order of sections, which differs from that of their ids.
+/// The position of a section in a module. Ids have another order.
 fn order(id: u8) -> u8 {
     const TAG: u8 = SectionId::Tag as u8;
     const DATA_COUNT: u8 = SectionId::DataCount as u8;

@@ -1,6 +1,6 @@
-//! What each operator does, and which indices it has.
+//! The effects and the indices of each operator.
 //!
-//! - There is no `_`: an operator that a new version of wasmparser adds fails to compile until somebody decides.
+//! - No match has a `_` arm, so a new operator of wasmparser fails to compile until it gets its arm.
 //! - This is the only file that knows operators one by one.
 
 use crate::error::Error;

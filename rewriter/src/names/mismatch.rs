@@ -1,4 +1,4 @@
-//! Differences between a module's build and that of a file with names.
+//! Differences between the builds of a module and of a file with names.
 
 use std::fmt;
 

@@ -140,7 +140,7 @@ impl SymbolFile {
         matches!(self, SymbolFile::Module(companion) if companion.is_spent())
     }
 
-    /// The names of the functions of a module, by their indices, beside those that it has itself.
+    /// Adds the file's names of a module's functions, by index, to the module's own names.
     pub(crate) fn add_names<'a>(&'a self, info: &ModuleInfo<'a>, names: &mut HashMap<u32, &'a str>) {
         match self {
             SymbolFile::Module(companion) => names.extend(companion.names()),

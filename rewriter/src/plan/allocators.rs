@@ -45,7 +45,7 @@ impl Role {
     }
 }
 
-/// Which functions of the program are its allocators', beyond those with known names.
+/// Allocator functions of the program, in addition to the ones with known names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllocatorOptions {
     /// Functions that have other names: for a role (`malloc`, `free`, ..) the name of the function.

@@ -11,7 +11,7 @@ pub(crate) struct Globals {
     pub(crate) by: u32,
 }
 
-/// The kind of `DW_OP_WASM_location` whose global index has four bytes, and is not LEB128.
+/// The kind of `DW_OP_WASM_location` with a global index of four bytes, not LEB128.
 const FIXED: u8 = 3;
 
 /// The new indices of globals in an expression at an offset of its section.

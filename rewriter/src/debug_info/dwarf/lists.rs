@@ -1,5 +1,7 @@
-//! Lists of ranges and of locations: `.debug_ranges` and `.debug_loc`, whose numbers change in their places, and those of
-//! DWARF 5, which are written anew.
+//! Lists of ranges and of locations.
+//!
+//! - `.debug_ranges` and `.debug_loc` are patched in place.
+//! - DWARF 5's lists are written anew.
 
 use super::code::{Code, address_at};
 use super::entries::ListUse;

@@ -1,4 +1,4 @@
-//! `.debug_macro` names line programs, which have moved. It has no addresses.
+//! `.debug_macro`: the offsets of line programs, which have moved. It has no addresses.
 
 use super::patch::{Offsets, Patch, number};
 use crate::debug_info::source::Problem;
@@ -32,7 +32,7 @@ const ENTRIES: [&[Field]; 12] = [
     &[Field::Leb, Field::Leb],
 ];
 
-/// The offsets of the line programs, where they have come to.
+/// Patches for the offsets of line programs. `lines` has the new offsets.
 pub(super) fn convert(section: &[u8], lines: &Offsets) -> Result<Vec<Patch>, Problem> {
     let mut patches = Vec::new();
     let mut at = 0;

@@ -14,7 +14,7 @@ pub(super) struct Patch {
     pub(super) value: u64,
 }
 
-/// Offsets in a section that is written anew: where the things that they name have come to.
+/// The new offset for each old one, in a section that is written anew.
 pub(super) type Offsets = BTreeMap<usize, usize>;
 
 impl Patch {

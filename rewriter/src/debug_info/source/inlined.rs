@@ -55,7 +55,7 @@ struct Range {
     body: u32,
     start: u32,
     end: u32,
-    /// Calls have larger numbers than those that they are inlined in.
+    /// A call has a larger number than the call in which it is inlined.
     call: u32,
 }
 

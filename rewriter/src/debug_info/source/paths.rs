@@ -38,7 +38,7 @@ impl<'d, 'i, 'a> Paths<'d, 'i, 'a> {
         if let Some(&known) = self.known.get(&(unit, file)) {
             return Ok(known);
         }
-        // Not a second time, whatever comes of it.
+        // A path that fails is not tried again.
         self.known.insert((unit, file), None);
         let Some(path) = self.path(&self.debug.units.units[unit], file)? else { return Ok(None) };
         self.room = self.room.checked_sub(path.len()).ok_or(Problem::LongPaths)?;

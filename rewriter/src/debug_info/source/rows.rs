@@ -116,7 +116,7 @@ impl Rows {
         })
     }
 
-    /// Rows that somebody else knows, in the order of bodies.
+    /// Packs rows from elsewhere, in the order of bodies.
     pub(super) fn of_rows(rows: impl Iterator<Item = (u32, Row)>) -> Rows {
         let mut packed = Packer::default();
         for (body, Row { offset, source }) in rows {

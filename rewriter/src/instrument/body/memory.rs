@@ -17,7 +17,7 @@ pub(super) struct Growing<'a> {
 }
 
 impl<'a> Growing<'a> {
-    /// For a body whose first free local is `first`.
+    /// For a body with `first` as its first free local.
     pub(super) fn new(memory: Memory, growth: &'a [(u64, Put)], first: u64) -> Growing<'a> {
         let mut locals = Vec::new();
         for (ty, is_wide) in [(ValType::I32, false), (ValType::I64, true)] {
@@ -94,8 +94,8 @@ pub(super) struct Around {
     pub(super) token: u32,
     /// Whether only the upper half of that local is the token (see `recorder.wat`, the code inside functions).
     pub(super) is_upper_half: bool,
-    /// The global with Go's stack pointer. At the end of a function it points behind the return address, to the
-    /// parameters.
+    /// The global with Go's stack pointer. At the end of a function it points to the parameters, after the
+    /// return address.
     pub(super) go_stack: u32,
     /// The first of its locals (see [`Around::locals`]).
     pub(super) locals: u32,
@@ -322,7 +322,7 @@ impl Code<'_> {
         self.put(Instruction::LocalSet(local));
     }
 
-    /// The address of a block, from that of an object after so many bytes of header.
+    /// Subtracts `header` bytes from an object's address, to get the address of its block.
     fn without(&mut self, header: i32) {
         if header != 0 {
             self.put(Instruction::I64Const(header.into()));

@@ -1,4 +1,4 @@
-//! The form whose recorder is a part of the module (`counts.wat`) and only counts calls.
+//! The form with a recorder inside the module (`counts.wat`) that only counts calls.
 
 use super::shape::{Form, Kind, Needs};
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! The form whose recorder is beside the module, which imports its functions:
+//! The form with a recorder beside the module, which imports the recorder's functions:
 //!
 //! ```wat
 //! (local.set $t (call $kperf.enter (i32.const 7)))  ..  (call $kperf.leave (local.get $t))
@@ -53,7 +53,7 @@ impl Form for Import {
     }
 
     fn code(&self, parts: &Parts, places: &PartIndices) -> Result<Code, Error> {
-        // An event whose function isn't imported is empty: a body that needs it is written again.
+        // An event is empty if its function isn't imported: a body that needs it is written again.
         let calling = |name, template: fn(u32) -> Template| {
             parts.imported(places, name).map_or_else(|_| Template::default(), template)
         };

@@ -1,5 +1,6 @@
-//! The form whose recorder is a part of the module (`recorder.wat`); the usual case of an event is a part of every
-//! function.
+//! The form with a recorder inside the module (`recorder.wat`).
+//!
+//! - The usual case of an event is inlined in every function.
 
 use super::calls;
 use super::shape::{Form, Kind, Needs};

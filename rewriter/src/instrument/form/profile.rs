@@ -1,5 +1,5 @@
-//! The form whose recorder is a part of the module (`profile.wat`): a count of each function's calls, and a stack of
-//! the open ones, with or without spans.
+//! The form with a recorder inside the module (`profile.wat`): a count of each function's calls, and a stack
+//! of the open ones, with or without spans.
 
 use super::calls;
 use super::shape::{Form, Kind, Needs};

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What a field carries says what its operators do: whoever has a label among its fields is a branch, and so on.
+/// The fields of an operator imply its effects: one with a label is a branch, and so on.
 #[test]
 fn all_operators_do_what_their_fields_say() {
     assert!(ALL.len() > 600, "only {} operators", ALL.len());

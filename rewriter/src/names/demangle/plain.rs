@@ -1,4 +1,4 @@
-//! Tells mangled names of C++ that are names and types alone from those with expressions.
+//! Recognizes mangled names of C++ that consist of names and types, without expressions.
 //!
 //! - Each byte of a plain name decides what it begins, so a parser never tries an alternative in vain.
 //! - Time is in proportion to the name.
