@@ -15,7 +15,8 @@
 
 use crate::word::Word;
 
-/// The largest pointer or size that a record can have. Larger sizes are told as this; pointers are cut.
+/// The largest pointer or size that a record can have. Larger sizes become this; larger pointers lose their
+/// high bits.
 pub const MAX: u64 = (1 << 37) - 1;
 /// How many words a record has.
 pub const WORDS: usize = 3;

@@ -21,9 +21,9 @@ pub const MEMORY_PAGES_WITH_SAMPLES: u32 = 3;
 pub const SAMPLES: usize = MEMORY_PAGES as usize * 65536;
 /// Address of the clock of a recorder that is a part of its module, a u64.
 pub const CLOCK: usize = 0;
-/// Address of the limit of a recorder that is a part of its module, a u32. An event that would begin there or behind it looks at
-/// the clock first. Whoever writes [`CLOCK`] writes 0 here afterwards. An event that has looked writes the address where a block is
-/// full, unless the host is to be asked or nothing is recorded.
+/// Address of the limit of a recorder inside a module, a u32. An event at this address or after it reads the
+/// clock first. Each write to [`CLOCK`] is followed by a write of 0 here. An event that has read the clock
+/// writes the address at which a block is full, unless it must ask the host or nothing is recorded.
 pub const LIMIT: usize = 8;
 /// The value at [`CLOCK`] that switches the recorder off.
 pub const CLOCK_OFF: u64 = u64::MAX;
@@ -42,7 +42,7 @@ pub const START: usize = 4096;
 pub const CAPACITY: usize = MEMORY_PAGES as usize * 65536 - START;
 /// Length of a block's header in bytes.
 pub const HEADER_LEN: usize = 16;
-/// How many stacks a lane can tell apart.
+/// The number of stacks that a lane can distinguish.
 pub const STACKS: u32 = 768;
 
 /// The first 16 bytes of a block. With them a reader can read the block without those before it.

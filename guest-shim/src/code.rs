@@ -1,24 +1,24 @@
-//! The code of a table's functions: the lines of instructions, call sites, and the moves of instructions to the rewritten module.
+//! The code of a table's functions: source lines, call sites, moved instructions and inlined calls.
 //!
-//! Behind the source files of a table stand the functions, in the order of their ids:
+//! A table has the code of its functions after its source files, in the order of their ids:
 //!
 //! ```text
-//! leb128   how many bytes follow of this function; 0 if nothing is known of it. Readers pass over what they don't know
-//! leb128   0, or 1 more than the class of its type if it may be called through a table or a reference
+//! leb128   length of the code in bytes; 0 if it is unknown. Readers skip the bytes of later versions
+//! leb128   1 + the class of its type if it may be called through a table or a reference, else 0
 //! leb128   number of rows, in the order of their offsets; then for each:
-//!   leb128   its offset in the body, less that of the row before
-//!   leb128   0 if no place is known from here on, 1 for the file of the row before, or 2 more than the number of a file
-//!   leb128   the line, less that of the row before (0 before the first), as a zigzag number; not if no place is known
+//!   leb128   its offset in the body, minus the previous row's
+//!   leb128   0: the place is unknown from here on; 1: the previous known file; else 2 + the file's number
+//!   leb128   if the place is known: its line minus the previous known line (at first 0), as a zigzag number
 //! leb128   number of call sites, in the order of their offsets; then for each:
-//!   leb128   its offset, less that of the site before
-//!   leb128   what it calls: 0 for anything; 2 and twice the index of a function; 1 and twice a class, of which any may be called
-//! leb128   number of moves, in the order of both of their offsets; then for each:
-//!   leb128   the offset in the rewritten module, less that of the move before
-//!   leb128   the offset in the original body, less that of the move before
-//! inlined  calls that are inlined, see [`inlined`]
+//!   leb128   its offset, minus the previous site's
+//!   leb128   its target: 0: any function; 2 * index + 2: one function; 2 * class + 1: any of a class
+//! leb128   number of moves, in the order of both offsets; then for each:
+//!   leb128   the offset in the rewritten module, minus the previous move's
+//!   leb128   the offset in the original body, minus the previous move's
+//! inlined  inlined calls, see [`inlined`]
 //! ```
 //!
-//! Offsets are of bytes, in the original, from the beginning of the function's body (after its size).
+//! Offsets are in bytes. Those in an original body count from its beginning, after its size.
 
 mod inlined;
 
@@ -27,26 +27,27 @@ use crate::leb128;
 pub use inlined::{Inlined, InlinedCall, InlinedFunction, MAX_INLINED, Region};
 use std::fmt;
 
-/// What is known of the code of a function.
+/// The code of a function, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionCode {
-    /// The class of its type, if it may be called through a table or a reference. Functions that such a call can't tell apart are
-    /// of one class.
+    /// The class of its type, if it may be called through a table or a reference. An indirect call of a class
+    /// may reach any of its functions.
     pub class: Option<u32>,
-    /// Which lines the instructions come from. In the order of their offsets.
+    /// The source lines of the instructions, ordered by offset.
     pub rows: Vec<Row>,
-    /// The calls that it makes. In the order of their offsets; several entries of one offset are what one instruction may call.
+    /// The calls that it makes, ordered by offset. An instruction with several possible targets has an entry
+    /// for each.
     pub sites: Vec<CallSite>,
-    /// Where its code has come to. In the order of both offsets.
+    /// The new offsets of its code, ordered by both offsets.
     pub moves: Vec<Move>,
-    /// The calls that a compiler has put into it.
+    /// The calls that a compiler has inlined in it.
     pub inlined: Inlined,
 }
 
-/// The instructions from an offset on come from a place.
+/// The place of the instructions from an offset on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Where the first of them is.
+    /// The offset of the first instruction.
     pub offset: u32,
     /// The place; `None` if it isn't known.
     pub source: Option<Source>,
@@ -55,16 +56,16 @@ pub struct Row {
 /// A call that a function makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallSite {
-    /// Where it is.
+    /// The offset of the call.
     pub offset: u32,
     /// What it calls.
     pub target: Target,
 }
 
-/// What a call may call.
+/// The possible targets of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
-    /// Whatever function has a probe: on the way there are only functions without one, or of the host.
+    /// Any function with a probe, directly or through functions without probes and host functions.
     Anything,
     /// This function.
     Function(FuncIndex),
@@ -72,7 +73,8 @@ pub enum Target {
     Class(u32),
 }
 
-/// The instructions from an offset in the rewritten module on are those from an offset in the original body on.
+/// An offset in the rewritten module, and the offset in the original body of the same instruction. The
+/// instructions after it follow in both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
     /// Counted from the beginning of the rewritten module.
@@ -82,7 +84,7 @@ pub struct Move {
 }
 
 impl FunctionCode {
-    /// The same with other numbers of source files. A place whose file has none isn't known.
+    /// Renumbers the source files. A place becomes unknown if `number` returns `None` for its file.
     #[must_use]
     pub fn with_files(mut self, number: impl Fn(u32) -> Option<u32>) -> FunctionCode {
         let rows = self.rows.iter_mut().map(|row| &mut row.source);
@@ -92,7 +94,7 @@ impl FunctionCode {
         self
     }
 
-    /// The same with other numbers of inlined functions. Nothing is inlined if one of them has none.
+    /// Renumbers the inlined functions. Drops all inlined calls if `number` returns `None` for one of them.
     #[must_use]
     pub fn with_inlined(mut self, number: impl Fn(u32) -> Option<u32>) -> FunctionCode {
         let numbers: Option<Vec<u32>> = self.inlined.calls.iter().map(|call| number(call.function)).collect();
@@ -105,7 +107,7 @@ impl FunctionCode {
         self
     }
 
-    /// Whether nothing is known.
+    /// Whether nothing is known of the function.
     pub fn is_empty(&self) -> bool {
         *self == FunctionCode::default()
     }
@@ -116,7 +118,7 @@ impl FunctionCode {
         self.rows.get(after.checked_sub(1)?)?.source
     }
 
-    /// The offsets of the calls that may be calls of a function: each of them once, in their order.
+    /// The offsets of the call sites that may call a function, ascending and without duplicates.
     pub fn sites_of(&self, index: FuncIndex, class: Option<u32>) -> Vec<u32> {
         let may = |target| match target {
             Target::Anything => true,
@@ -129,8 +131,8 @@ impl FunctionCode {
         offsets
     }
 
-    /// The offset in the original body for an offset in the rewritten module. Code that was inserted before an instruction belongs to
-    /// that instruction.
+    /// The offset in the original body for an offset in the rewritten module. Code inserted before an
+    /// instruction has the offset of that instruction.
     pub fn original(&self, new: u32) -> Option<u32> {
         let after = self.moves.partition_point(|step| step.new <= new);
         let step = self.moves.get(after.checked_sub(1)?)?;
@@ -177,7 +179,8 @@ impl FunctionCode {
         }
     }
 
-    /// Reads what [`write`](Self::write) has written, as far as it goes.
+    /// Reads the bytes that [`write`](Self::write) has written. On malformed bytes it keeps the fields read
+    /// so far.
     fn read(&mut self, mut input: &[u8]) -> Option<()> {
         let mut number = || leb128::read(&mut input);
         let small = |number: u64| u32::try_from(number).ok();
@@ -222,12 +225,12 @@ impl FunctionCode {
     }
 }
 
-/// The code of the functions of a table, in the order of its symbols. It is kept as it is stored: of large modules only few
-/// functions are ever asked for.
+/// The code of the functions of a table, in the order of its symbols. It stays packed, because reports read
+/// only a few functions of a large module.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Codes {
     bytes: Vec<u8>,
-    /// Where each function's bytes end.
+    /// The end of each function's bytes.
     ends: Vec<u32>,
 }
 
@@ -243,7 +246,7 @@ impl Codes {
         self.bytes.is_empty()
     }
 
-    /// The same with other numbers of source files and inlined functions.
+    /// Renumbers the source files and the inlined functions.
     #[must_use]
     pub fn renumbered(
         &self,
@@ -260,13 +263,14 @@ impl Codes {
         (0..self.ends.len()).map(|n| self.get(n))
     }
 
-    /// The same, or nothing at all if nothing is known of any function: as a table is read that has nothing of it.
+    /// Drops the ends of functions if no function has code, so that it equals the codes of a table without
+    /// code.
     #[must_use]
     pub fn or_none(self) -> Codes {
         if self.is_empty() { Codes::default() } else { self }
     }
 
-    /// How many bytes it keeps.
+    /// Its size in memory, in bytes.
     pub fn size(&self) -> usize {
         self.bytes.len() + self.ends.len() * size_of::<u32>()
     }
@@ -279,18 +283,18 @@ impl Codes {
         self.end_piece();
     }
 
-    /// The code of the n-th symbol's function. What its bytes don't say, or not as they should, isn't known.
+    /// The code of the n-th symbol's function. Fields are unknown if their bytes are missing or malformed.
     pub fn get(&self, n: usize) -> FunctionCode {
         let start = n.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied());
         let range = start.zip(self.ends.get(n).copied());
         let bytes = range.and_then(|(start, end)| self.bytes.get(start as usize..end as usize));
         let mut code = FunctionCode::default();
-        // What was read before something that can't be is right.
+        // Fields read before a malformed one are correct.
         let _ = code.read(bytes.unwrap_or_default());
         code
     }
 
-    /// What a table has of each function.
+    /// The packed code of each function.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts
@@ -302,7 +306,7 @@ impl Codes {
         self.ends.reserve_exact(functions);
     }
 
-    /// Where to append what a table has of the next function.
+    /// The buffer to which to append the packed code of the next function.
     pub(crate) fn next_piece(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
@@ -374,7 +378,7 @@ mod tests {
         assert_eq!(code.sites_of(FuncIndex(0), None), [4]);
         assert_eq!(code.sites_of(FuncIndex(9), Some(0)), [4, 70]);
         assert_eq!(code.sites_of(FuncIndex(9), Some(1)), [4]);
-        // Bytes 1002 to 1020 were put in front of what was at 2.
+        // Bytes 1002 to 1020 were inserted before the instruction at 2.
         assert_eq!([999, 1000, 1001, 1019, 1020, 1029, 1031].map(|new| code.original(new)), {
             [None, Some(0), Some(1), Some(2), Some(2), Some(8), Some(9)]
         });

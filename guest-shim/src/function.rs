@@ -1,4 +1,4 @@
-//! Numbers of functions, and places in the source.
+//! Ids and indices of functions, and places in the source.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
-//! The recorder modules, made from `recorder.wat` with its parts, `profile.wat` and `counts.wat`.
+//! The recorder modules, built from `recorder.wat` and its parts, from `profile.wat` and from `counts.wat`.
 
-/// The form of a recorder: its clock, and its place beside or inside a module.
+/// The form of a recorder: its clock, and whether it is beside a module, inside it or in a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// It calls `kperf:host.now` for every event.
@@ -14,16 +14,17 @@ pub enum Form {
     Instructions,
     /// It is part of a component, beside the core modules that it records, and takes either clock.
     Component,
-    /// As [`Component`](Form::Component), but its clock is the number of instructions that the core modules have executed: they add
-    /// it to a global that the recorder exports (see [`crate::names::INSTRUCTIONS`]).
+    /// As [`Component`](Form::Component), but its clock is the number of executed instructions: the core
+    /// modules add theirs to a global that the recorder exports (see [`crate::names::INSTRUCTIONS`]).
     ComponentInstructions,
     /// As [`ProfileSpans`](Form::ProfileSpans), but it is part of a component, beside the core modules.
     ComponentProfile,
-    /// As [`Inline`](Form::Inline), and it records what is allocated.
+    /// As [`Inline`](Form::Inline), and it records allocations.
     InlineAllocations,
-    /// As [`Instructions`](Form::Instructions), and it records what is allocated.
+    /// As [`Instructions`](Form::Instructions), and it records allocations.
     InstructionsAllocations,
-    /// It becomes a part of the module too, counts calls, and keeps a stack that a host can look at (see [`crate::shadow`]).
+    /// It becomes a part of the module, counts calls, and keeps a stack that a host can read (see
+    /// [`crate::shadow`]).
     Profile,
     /// As [`Profile`](Form::Profile), but slots of successive calls of a function differ.
     ProfileSpans,
@@ -63,7 +64,7 @@ impl Form {
         }
     }
 
-    /// How many of the first parameters of its templates become constants. The others become locals.
+    /// How many leading parameters of its templates become constants. The others become locals.
     pub fn constants(self) -> u32 {
         match self {
             Form::Profile | Form::ProfileSpans => 3,
@@ -77,10 +78,10 @@ impl Form {
         matches!(self, Form::Profile | Form::ProfileSpans | Form::Counts)
     }
 
-    /// The text that this form is made from: its file without the lines of other forms.
+    /// The WAT of this form: the file without the lines of other forms.
     pub fn source(self) -> String {
         let mut kept = String::new();
-        // Of each `#if` that is open whether its lines are kept.
+        // For each open `#if`: whether its lines are kept.
         let mut keep = Vec::new();
         let source = match self {
             Form::Profile | Form::ProfileSpans | Form::ComponentProfile => {
@@ -128,7 +129,7 @@ impl Form {
         head.to_owned() + &code
     }
 
-    /// What it is called in the text that it is made from.
+    /// The words for it in the conditions of `#if`.
     fn words(self) -> &'static [&'static str] {
         match self {
             Form::Precise => &["precise", "allocations"],
@@ -147,7 +148,8 @@ impl Form {
     }
 }
 
-/// Where a recorder keeps a part of its state: what stands in its text for `(name.get)`, and around the value of `(name.set value)`.
+/// A variable of a recorder: the WAT that replaces `(name.get)`, and the WAT before and after the value of
+/// `(name.set value)`.
 struct Place {
     name: &'static str,
     get: &'static str,
@@ -165,7 +167,7 @@ const IN_MEMORY: [Place; 2] = [
 const IN_GLOBALS: [Place; 2] =
     [Place { name: "position", get: "(global.get $position)", set: ["(global.set $position ", ")"] }, DEPTH];
 
-/// One global has both.
+/// One global holds both.
 const IN_ONE: [Place; 2] = [
     Place {
         name: "position",
@@ -185,7 +187,8 @@ const IN_ONE: [Place; 2] = [
     },
 ];
 
-/// Writes other text around the value of each expression that begins with `begin`, and ends with the parenthesis that closes it.
+/// Replaces `begin` and the closing parenthesis of each expression that begins with `begin` by the two texts
+/// of `around`.
 fn expand(code: &str, begin: &str, around: [&str; 2]) -> String {
     let (mut made, mut rest) = (String::new(), code);
     while let Some((before, after)) = rest.split_once(begin) {
@@ -201,7 +204,7 @@ fn expand(code: &str, begin: &str, around: [&str; 2]) -> String {
     made + rest
 }
 
-/// What `recorder.wat` includes.
+/// The parts that `recorder.wat` includes.
 const PARTS: [(&str, &str); 3] = [
     (";; #include recorder.component.wat", include_str!("recorder/recorder.component.wat")),
     (";; #include recorder.allocations.wat", include_str!("recorder/recorder.allocations.wat")),

@@ -1,9 +1,11 @@
-//! The symbol table: the function of each [`FuncId`]. The rewriter writes it to the custom section
-//! [`SYMBOLS_SECTION`](crate::names::SYMBOLS_SECTION), a trace has the same bytes, and reports read them.
+//! The symbol table: the function of each [`FuncId`].
+//!
+//! The rewriter writes it to the custom section [`SYMBOLS_SECTION`](crate::names::SYMBOLS_SECTION), a trace
+//! has the same bytes, and reports read them.
 //!
 //! ```text
 //! u8       version: 1, or 2 if a function is counted only
-//! u32      how many bytes the rest has, unpacked; then the rest as one LZ4 block:
+//! u32      unpacked length of the rest in bytes; then the rest as one LZ4 block:
 //! bytes    JSON of ModuleIdentity, after its length
 //! leb128   id_base, number of symbols; then for each, in the order of their ids:
 //!   leb128   func_index
@@ -16,7 +18,7 @@
 //! leb128   number of source files; then the path of each, after its length. Optional if nothing follows
 //! code     of each function, see [`crate::code`]. May be left out
 //! inlined  functions that are inlined in others, see [`inlined`]. May be left out
-//! bytes    whatever a later version adds; readers skip it
+//! bytes    additions of later versions; readers skip them
 //! ```
 
 mod bytes;
@@ -65,7 +67,7 @@ pub struct Symbol {
     pub source: Option<Source>,
 }
 
-/// Names, of which whoever shows them needs no copy.
+/// Names that are shared, so that reports don't copy them.
 mod shared {
     use super::{Arc, Deserialize};
 
@@ -250,9 +252,9 @@ impl SymbolTable {
         self.id_base.saturating_add(self.symbols.len() as u32)
     }
 
-    /// The symbols, each with its function's index in the rewritten module. That module imports `imported` functions. The last
-    /// `added` of these are the probes'. Behind the imports stand the functions that the original defines, and then the
-    /// thunks of the functions that it imports.
+    /// The symbols, each with its function's index in the rewritten module. That module imports `imported`
+    /// functions. The last `added` of these are the probes'. After the imports come the functions that the
+    /// original defines, and then the thunks of the functions that it imports.
     pub fn placed(&self, imported: u32, added: u32) -> impl Iterator<Item = (u32, &Symbol)> {
         let mut next_thunk = imported.saturating_add(self.module.functions);
         self.symbols.iter().map(move |symbol| {

@@ -84,7 +84,7 @@ Examples:
 Exit codes:
   0 everything is in the dataset, 1 failure, also of single traces, 2 wrong usage";
 
-/// Fails if it is clear before a run that it can't be added to the dataset at its end.
+/// Checks before a run that it can be added to the dataset when it has ended.
 pub fn prepare(trace: &Path, dataset: &Path) -> anyhow::Result<()> {
     if trace == Path::new("-") || trace.exists() && !trace.is_file() {
         bail!("--dataset needs the trace as a file, and `{}` is not a file", trace.display());
@@ -251,7 +251,7 @@ fn traces(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let (mut found, mut folders) = (Vec::new(), vec![path.to_owned()]);
     while let Some(folder) = folders.pop() {
         for path in entries(&folder)? {
-            // A link to a folder may lead in circles.
+            // A link to a folder may make a cycle.
             if path.is_dir() && !path.is_symlink() {
                 folders.push(path);
             } else if path.is_file() && path.extension().is_some_and(|ending| ending == "kperf") {

@@ -12,7 +12,7 @@ const REMOVED: &[(&str, &str, &str)] = &[
     ("", "serve", "the npm package serves: npx kperf-wasm serve"),
 ];
 
-/// The error for a wrong command line that was right before.
+/// The error for a command line with a removed flag, subcommand or format.
 pub fn error(error: &clap::Error) -> Option<String> {
     let kind = match error.kind() {
         ErrorKind::UnknownArgument => ContextKind::InvalidArg,
@@ -24,11 +24,11 @@ pub fn error(error: &clap::Error) -> Option<String> {
     let args: Vec<String> = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into()).collect();
     let (command, rest) = args.split_first()?;
     let text = instead(command, name)?;
-    // The line to type has the arguments.
+    // The suggested command keeps the user's arguments.
     Some(if name == "serve" { format!("{text} {}", rest.join(" ")).trim_end().to_owned() } else { text })
 }
 
-/// `png was removed: ..`, if `name` was an argument of the subcommand, or the subcommand itself.
+/// `png was removed: ..`, if `name` was a flag or a value of the subcommand, or the subcommand itself.
 pub fn instead(command: &str, name: &str) -> Option<String> {
     let (_, name, instead) =
         REMOVED.iter().find(|(of, removed, _)| *removed == name && (of.is_empty() || *of == command))?;

@@ -1,23 +1,23 @@
 //! Calls that a compiler has inlined: the function in which each instruction of a body was written.
 //!
-//! In a symbol table they follow the moves of a function:
+//! A symbol table has them after the moves of a function:
 //!
 //! ```text
 //! leb128   number of inlined calls; then for each, callers before what is inlined in them:
-//!   leb128   0 if it is inlined in the function itself, else how many calls before this one the one is that it is inlined in
-//!   leb128   number of the function, among those that are inlined somewhere
-//!   leb128   0 if the call's place is unknown, 1 for the file of the call before, or 2 more than the number of a file
-//!   leb128   the line, less that of the call before (0 before the first), as a zigzag number; not if it isn't known
+//!   leb128   0: inlined in the function itself; n: inlined in the n-th call before this one
+//!   leb128   number of its function, in the table's list of inlined functions
+//!   leb128   0: its place is unknown; 1: the previous known file; else 2 + the file's number
+//!   leb128   if the place is known: its line minus the previous known line (at first 0), as a zigzag number
 //! leb128   number of regions, in the order of their offsets; then for each:
-//!   leb128   its offset, less that of the region before
-//!   leb128   0 if its instructions are the function's own, else 1 more than the number of the inlined call that they are of
+//!   leb128   its offset, minus the previous region's
+//!   leb128   0: the function's own instructions; else 1 + the number of their inlined call
 //! ```
 
 use crate::function::Source;
 use crate::leb128;
 use std::sync::Arc;
 
-/// How deep calls may be inlined in one another; what is deeper is taken for a part of these.
+/// How deep inlined calls may nest. Deeper ones count for the call that has this depth.
 pub const MAX_INLINED: usize = 128;
 
 /// A function that is inlined in others.
@@ -30,7 +30,7 @@ pub struct InlinedFunction {
 }
 
 impl InlinedFunction {
-    /// The same where its file has a number that is larger by so many.
+    /// Adds `files` to the number of its file.
     #[must_use]
     pub fn behind(self, files: u32) -> InlinedFunction {
         let moved =
@@ -42,7 +42,7 @@ impl InlinedFunction {
 /// A call that was inlined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InlinedCall {
-    /// The inlined call that made it, which stands before it; `None`: the function itself did.
+    /// The inlined call that made it, with a smaller index; `None` if the function itself made it.
     pub caller: Option<u32>,
     /// The function, as an index into [`SymbolTable::inlined`](crate::SymbolTable::inlined).
     pub function: u32,
@@ -79,7 +79,7 @@ impl Inlined {
         let after = self.regions.partition_point(|region| region.offset <= offset);
         let region = after.checked_sub(1).and_then(|at| self.regions.get(at));
         let innermost = region.and_then(|region| region.call);
-        // A caller that doesn't stand before its call would lead around.
+        // A caller with a larger index would make an endless loop.
         std::iter::successors(innermost, |&n| self.calls.get(n as usize)?.caller.filter(|&caller| caller < n))
             .map_while(|n| self.calls.get(n as usize))
             .take(MAX_INLINED)

@@ -11,7 +11,7 @@ impl SymbolTable {
     /// The bytes of the custom section.
     pub fn to_bytes(&self) -> Vec<u8> {
         let counted = self.symbols.iter().any(|symbol| symbol.counted);
-        // Names of C++ templates repeat one another: packed they take a fifth of their bytes.
+        // Names of C++ templates are repetitive: packing shrinks them to a fifth.
         let mut packer = Packer::new(&[if counted { VERSION_COUNTED } else { VERSION }]);
         // A struct of strings and a number can always be written as JSON.
         write_str(packer.out(), &serde_json::to_string(&self.module).unwrap_or_default());
@@ -46,7 +46,7 @@ impl SymbolTable {
                 packer.settle();
             }
         }
-        // A table that is too large can't be read at all.
+        // Leaves the code out if it would make the table too large to read.
         if !self.codes.is_empty() && packer.written() + self.codes.size() < MAX_BYTES {
             for code in self.codes.pieces() {
                 leb128::write(packer.out(), code.len() as u64);
@@ -69,8 +69,8 @@ impl SymbolTable {
         SymbolTable::read(bytes, true)
     }
 
-    /// [`from_bytes`](Self::from_bytes) for whoever shows no lines: what the table says of code and of inlined functions is read, and not
-    /// kept. In a large module it takes as much memory as the names.
+    /// [`from_bytes`](Self::from_bytes) for readers that show no lines: it reads the code and the inlined
+    /// functions, but doesn't keep them. In a large module they take as much memory as the names.
     pub fn without_code(bytes: &[u8]) -> Result<SymbolTable, SymbolsError> {
         SymbolTable::read(bytes, false)
     }

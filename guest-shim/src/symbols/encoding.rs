@@ -5,10 +5,10 @@ use super::{MAX_BYTES, SymbolsError};
 use crate::leb128;
 
 pub(super) const VERSION: u8 = 1;
-/// The version of tables with a function whose calls are only counted. A reader that doesn't know of them would report that
-/// they took no time: it must refuse the table.
+/// The version of tables with a function that is only counted. Older readers must refuse such a table: they
+/// would report that its calls took no time.
 pub(super) const VERSION_COUNTED: u8 = 2;
-/// An LZ4 block grows by no more than this, so that a few bytes can't claim gigabytes.
+/// The greatest ratio of unpacked to packed bytes in LZ4. A few bytes that claim gigabytes are refused.
 const MOST_GROWTH: usize = 255;
 
 /// Writes a text after its length.
@@ -43,7 +43,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// How many bytes there are still.
+    /// The number of bytes not yet read.
     pub(super) fn left(&self) -> usize {
         self.size - self.read
     }
@@ -63,7 +63,7 @@ impl<'a> Input<'a> {
         Ok(byte)
     }
 
-    /// Appends so many bytes, of which it is known that they are left.
+    /// Appends `length` bytes to `out`. The caller has checked that they are left.
     pub(super) fn bytes(&mut self, length: usize, out: &mut Vec<u8>) -> Result<(), SymbolsError> {
         let mut wanted = length;
         while wanted > 0 {
@@ -108,7 +108,7 @@ impl<'a> Input<'a> {
         String::from_utf8(text).map_err(|_| self.error("a name is not UTF-8"))
     }
 
-    /// Reads what a later version has added, so that a block that is cut off shows.
+    /// Reads the bytes that a later version has added, so that a truncated block is an error.
     pub(super) fn end(mut self) -> Result<(), SymbolsError> {
         loop {
             match self.piece()?.len() {

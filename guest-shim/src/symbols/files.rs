@@ -6,8 +6,7 @@ use crate::function::Source;
 use std::collections::{HashMap, HashSet};
 
 impl SymbolTable {
-    /// Leaves out files that nothing names, and has each of the others once: names that come from one file after another bring
-    /// the same files again.
+    /// Removes unused and duplicate files. Duplicates arise when names come from several files.
     pub fn tidy_files(&mut self) {
         self.tidy_inlined();
         let mut named: HashSet<u32> =
@@ -38,7 +37,7 @@ impl SymbolTable {
         self.codes = self.codes.renumbered(|file| numbers.get(&file).copied(), Some);
     }
 
-    /// Leaves out inlined functions that nothing names, and has each of the others once.
+    /// Removes unused and duplicate inlined functions.
     pub fn tidy_inlined(&mut self) {
         if self.inlined.is_empty() {
             return;

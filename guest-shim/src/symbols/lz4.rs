@@ -1,39 +1,42 @@
-//! LZ4 blocks, packed and unpacked piece by piece: a symbol table may have a hundred megabytes, and is never in memory unpacked.
+//! LZ4 blocks, packed and unpacked piece by piece.
 //!
-//! Source: <https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md>. A block is sequences of literals and of copies of what
-//! came no more than 65,535 bytes before.
+//! - A symbol table may have a hundred megabytes. It is never unpacked as a whole in memory.
+//! - A block is a list of sequences: literals, and then a copy of earlier bytes, at most 65,535 bytes back.
+//!
+//! Source: <https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md>.
 
-/// How far back copies reach.
+/// The greatest distance of a copy, in bytes.
 const REACH: usize = (1 << 16) - 1;
-/// How much is packed or unpacked at once.
+/// Bytes to pack or unpack at once.
 const PIECE: usize = 1 << 18;
-/// The shortest copy.
+/// The shortest copy, in bytes.
 const SHORTEST: usize = 4;
-/// A copy begins no closer to the end of a block, and the last bytes are literals.
+/// A copy begins at least `LAST_COPY` bytes before the end of a block. The last `LAST_LITERALS` bytes are
+/// literals.
 const LAST_COPY: usize = 12;
 const LAST_LITERALS: usize = 5;
-/// The bits of hashes of four bytes.
+/// The number of bits in a hash of four bytes.
 const HASH_BITS: u32 = 14;
-/// How much is passed over at once where nothing repeats.
+/// The greatest number of bytes to skip at once where nothing repeats.
 const MOST_SKIPPED: usize = 15;
 
 /// Packs a block, after its size.
 pub(super) struct Packer {
     packed: Vec<u8>,
-    /// What copies may be of, and what isn't packed yet.
+    /// The bytes that copies may repeat, and then the bytes to pack.
     buffer: Vec<u8>,
     /// How many bytes came before the buffer.
     before: usize,
-    /// Where in the buffer the literals begin that aren't written yet.
+    /// The start in the buffer of the literals that are not written yet.
     literals: usize,
-    /// What to look at next, in the buffer.
+    /// The position in the buffer to examine next.
     at: usize,
-    /// By their hash: one more than where four bytes were last, counted from the beginning.
+    /// By the hash of four bytes: 1 + their last position, counted from the first byte of all; 0 for none.
     seen: Vec<u32>,
 }
 
 impl Packer {
-    /// A packer whose output begins with `front`, before the block's size.
+    /// A packer that begins its output with `front`, before the block's size.
     pub(super) fn new(front: &[u8]) -> Packer {
         let mut packed = front.to_vec();
         packed.extend([0; 4]);
@@ -41,17 +44,17 @@ impl Packer {
         Packer { packed, buffer: Vec::new(), before: 0, literals: 0, at: 0, seen }
     }
 
-    /// Where to write. Now and then [`settle`](Self::settle) has to be called.
+    /// The buffer to append to. Callers call [`settle`](Self::settle) now and then.
     pub(super) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
 
-    /// How many bytes were written.
+    /// The number of unpacked bytes so far.
     pub(super) fn written(&self) -> usize {
         self.before + self.buffer.len()
     }
 
-    /// Packs what was written if it is a piece.
+    /// Packs the buffer if it holds a whole piece.
     pub(super) fn settle(&mut self) {
         if self.buffer.len().saturating_sub(self.at) < PIECE {
             return;
@@ -89,7 +92,7 @@ impl Packer {
             let from = (last as usize).checked_sub(self.before + 1);
             let from = from.filter(|&from| from < self.at && self.at - from <= REACH);
             let Some(from) = from.filter(|&from| self.four(from) == Some(four)) else {
-                // The longer nothing was found the less is looked at.
+                // Takes longer steps the longer no copy was found.
                 self.at += 1 + ((self.at - self.literals) >> 6).min(MOST_SKIPPED);
                 continue;
             };
@@ -107,14 +110,14 @@ impl Packer {
     }
 }
 
-/// Begins a sequence: the lengths in short, and the literals.
+/// Writes the start of a sequence: the token with both lengths, and the literals.
 fn head(packed: &mut Vec<u8>, literals: &[u8], more: usize) {
     packed.push((literals.len().min(15) << 4 | more.min(15)) as u8);
     length(packed, literals.len());
     packed.extend_from_slice(literals);
 }
 
-/// What of a length has no room in the token.
+/// Writes the part of a length that doesn't fit into the token.
 fn length(packed: &mut Vec<u8>, length: usize) {
     let Some(mut rest) = length.checked_sub(15) else { return };
     while rest >= 255 {
@@ -128,35 +131,35 @@ fn length(packed: &mut Vec<u8>, length: usize) {
 pub(super) struct Unpacked<'a> {
     packed: &'a [u8],
     next: Next,
-    /// What copies may be of, and what isn't read yet.
+    /// The bytes that copies may repeat, and then the bytes that are not read yet.
     window: Vec<u8>,
     at: usize,
-    /// How many bytes may still come.
+    /// The number of bytes still to unpack.
     left: usize,
 }
 
-/// What comes next of a block.
+/// The next part of a block.
 enum Next {
     Token,
-    /// So many literals, and behind them a copy of which the token says so much.
+    /// The number of literals left, and the short length (from the token) of the copy after them.
     Literals(usize, usize),
-    /// So many bytes of what came so many bytes before.
+    /// The number of bytes left to copy, and their distance back.
     Copy(usize, usize),
     End,
 }
 
-/// A block is none, or has another size than was said.
+/// The bytes are not an LZ4 block, or the block has another size.
 #[derive(Debug)]
 pub(super) struct NoBlock;
 
 impl<'a> Unpacked<'a> {
-    /// A block of so many bytes, unpacked.
+    /// Unpacks a block of `size` unpacked bytes.
     pub(super) fn new(packed: &'a [u8], size: usize) -> Unpacked<'a> {
         let window = Vec::with_capacity(size.min(REACH + PIECE));
         Unpacked { packed, next: Next::Token, window, at: 0, left: size }
     }
 
-    /// Bytes that aren't read yet; none at the end.
+    /// The next unread bytes; empty at the end.
     pub(super) fn piece(&mut self) -> Result<&[u8], NoBlock> {
         if self.at == self.window.len() {
             let kept = self.window.len().saturating_sub(REACH);
@@ -167,7 +170,7 @@ impl<'a> Unpacked<'a> {
         Ok(self.window.get(self.at..).unwrap_or_default())
     }
 
-    /// So many bytes of the piece were read.
+    /// Marks bytes of the piece as read.
     pub(super) fn advance(&mut self, bytes: usize) {
         self.at = (self.at + bytes).min(self.window.len());
     }
@@ -192,7 +195,7 @@ impl<'a> Unpacked<'a> {
         Some(length)
     }
 
-    /// Unpacks a piece, if so much is left.
+    /// Unpacks the next piece, or the rest.
     fn unpack(&mut self) -> Option<()> {
         while self.window.len() < REACH + PIECE {
             let room = REACH + PIECE - self.window.len();
@@ -220,7 +223,7 @@ impl<'a> Unpacked<'a> {
                 }
                 Next::Copy(0, _) => Next::Token,
                 Next::Copy(length, offset) => {
-                    // What is copied may end with what it begins with.
+                    // A copy may overlap its source.
                     let bytes = length.min(room).min(offset);
                     self.left = self.left.checked_sub(bytes)?;
                     let from = self.window.len().checked_sub(offset)?;
@@ -286,7 +289,7 @@ mod tests {
         samples
     }
 
-    /// Somebody else's decoder reads what is packed here, and what somebody else's encoder has packed is read here.
+    /// `lz4_flex` reads our blocks, and we read its blocks.
     #[test]
     fn blocks_are_those_of_others() {
         for data in samples() {
@@ -303,7 +306,7 @@ mod tests {
             assert!(unpacked(&theirs, data.len()).unwrap() == data);
             let ours = packed(&data, 1 << 16).len();
             assert!(ours < theirs.len() + theirs.len() / 8 + 64, "{ours} {} of {}", theirs.len(), data.len());
-            // Of another size than was said.
+            // A wrong size.
             unpacked(&theirs, data.len() + 1).unwrap_err();
             if !data.is_empty() {
                 unpacked(&theirs, data.len() - 1).unwrap_err();

@@ -11,8 +11,8 @@ use wasmparser::{CodeSectionReader, Parser, Payload};
 /// A line of text, and the offset in the function's body of the instruction in it.
 type Line = (u32, String);
 
-/// The text of a function of the original module. The other functions' bodies are not printed: of large modules they would take
-/// seconds.
+/// The text of a function of the original module. Other bodies are not printed: that takes seconds for a
+/// large module.
 pub(super) fn of_function(wasm: &[u8], profile: &Profile, func: FuncId) -> anyhow::Result<Vec<Line>> {
     let symbol = profile.symbols.get(func).context("the trace doesn't say which function it is")?;
     let (alone, body) = alone(wasm, symbol.code_offset)?;
@@ -30,7 +30,7 @@ pub(super) fn of_function(wasm: &[u8], profile: &Profile, func: FuncId) -> anyho
     Ok(found.into_iter().map(line).collect())
 }
 
-/// The module with empty other bodies, and the new range of the body that was at an offset.
+/// Empties all bodies but the one at `offset`. Returns the module and the new range of that body.
 fn alone(wasm: &[u8], offset: u64) -> anyhow::Result<(Vec<u8>, std::ops::Range<u64>)> {
     /// A size, no locals, `unreachable`, `end`.
     const NOTHING: [u8; 4] = [3, 0, 0x00, 0x0b];

@@ -1,7 +1,8 @@
 //! `collect --compact`: joins the small files of a day.
 //!
-//! The rows get the next generation of their runs. The file of `runs` is written last: then the new rows count, and the old files are
-//! deleted. A process that is killed leaves rows that don't count, or duplicate files; the next one deletes them.
+//! - The joined rows get the next generation of their runs.
+//! - The file of `runs` is written last. It makes the new rows valid, and the old files are deleted after it.
+//! - A killed process leaves rows that are not valid, or duplicate files. The next one deletes them.
 
 use crate::shared::table::plural;
 use anyhow::Context;
@@ -13,9 +14,9 @@ use kperf_dataset::{
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 
-/// How many bytes of `stats` are joined at a time. They take some ten times as many in memory.
+/// Bytes of `stats` to join at a time. They take about ten times as much memory.
 const MAX_BYTES: u64 = 16 << 20;
-/// How many files of functions or paths a day has before they are joined.
+/// A day with more files of functions or paths than this has them joined.
 const COMMON: usize = 4;
 
 /// Compacts a dataset. Returns a summary for people.
@@ -66,14 +67,14 @@ fn names(parts: &[Part]) -> HashSet<String> {
 
 /// Deletes the files of single runs that a later generation has replaced.
 fn remove_old(store: &Store, known: &HashMap<i64, KnownRun>) -> anyhow::Result<()> {
-    // A later generation is being written, if this is a bucket.
+    // In a bucket, a later generation may be a file that another process is still writing.
     let is_replaced = |name: &str| {
         let (id, generation) = run_of(name)?;
         Some(generation < known.get(&id)?.row.generation)
     };
     let joined = names(&store.parts::<RunRow>()?);
-    // Files of runs that aren't known are of a process that was killed; they get their run when it is collected again.
-    // Joined files without their runs are of one, too, and would count twice when the runs are joined with others.
+    // A killed process leaves files without runs. A single run gets its row when it is collected again.
+    // Joined files are deleted: they would count twice when their runs are joined again.
     let is_half = |part: &Part| part.name.starts_with("c-") && !joined.contains(&part.name);
     let is_old = |part: &Part| is_replaced(&part.name) == Some(true) || is_half(part);
     for part in store.parts::<RunRow>()?.into_iter().filter(is_old) {

@@ -12,13 +12,13 @@ use kperf_export::graph;
 use kperf_profile::{Metric, ProfileDiff};
 use std::path::{Path, PathBuf};
 
-/// The least share of a function in a picture, and the most boxes.
+/// The least share of a function in a picture, and the greatest number of boxes.
 const LEAST: f64 = 0.005;
 const BOXES: usize = 60;
 
 impl Opts {
-    /// Draws the pictures that the flags ask for. If a picture matches by something else than the table does, the traces are read
-    /// again.
+    /// Draws the pictures that the flags ask for. Reads the traces again if a picture compares paths and the
+    /// table functions, or the reverse.
     pub(super) fn draw(
         &self,
         metric: Metric,

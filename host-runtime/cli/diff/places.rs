@@ -8,11 +8,11 @@ use kperf_profile::{Metric, ProfileDiff, Sample, Unit, printable};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// How many calls of a path are named: the innermost.
+/// The greatest number of calls of a path to name, from the innermost.
 const MAX_NAMED: usize = 24;
 
 impl Opts {
-    /// Says for each function that grew on which path of calls it grew most. The traces are read again for it.
+    /// Adds to each function that grew the path on which it grew most. Reads the traces again.
     pub(super) fn add_places(
         &self,
         grown: &mut [Grown],
@@ -31,7 +31,7 @@ impl Opts {
             grown.iter().filter_map(|grown| Some((grown.function.as_deref()?, None))).collect();
         for row in &diff.rows {
             let difference = row.change(metric).difference();
-            // A function's name may have what separates names in it.
+            // A function's name may contain the separator.
             for (at, _) in std::iter::once((0, "")).chain(row.name.match_indices(Sample::SEPARATOR)) {
                 let last = row.name.get(at..).unwrap_or_default();
                 let last = last.strip_prefix(Sample::SEPARATOR).unwrap_or(last);

@@ -72,7 +72,7 @@ impl Limit {
     }
 }
 
-/// A share in percent, with two digits that say something if it is small.
+/// A share in percent, with two significant digits if it is small.
 fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     let digits = if percent > 0.0 { (1.0 - percent.log10().floor()).clamp(1.0, 9.0) as usize } else { 1 };
@@ -93,7 +93,7 @@ pub fn share(text: &str) -> Result<f64, String> {
         None => (text.trim(), 1.0),
     };
     match number.parse::<f64>() {
-        // Whoever writes 10 means a tenth, and would never hear of growth below 1000 %.
+        // `10` most likely means 10 %; as a fraction it would allow growth up to 1000 %.
         Ok(number) if number > 1.0 && divisor == 1.0 => Err(format!("did you mean {number}%?")),
         Ok(number) if number.is_finite() && number >= 0.0 => Ok(number / divisor),
         _ => Err("give a share such as `10%` or `0.1`".to_owned()),

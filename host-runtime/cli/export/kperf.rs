@@ -20,7 +20,7 @@ pub(super) fn run(opts: &super::Opts) -> anyhow::Result<()> {
     fs::create_dir_all(folder)
         .with_context(|| format!("failed to make the folder `{}`", folder.display()))?;
     let program = input::module_name(&opts.trace);
-    // No file is put into its place before all are complete.
+    // The files are renamed to their names after all are complete.
     let products = RefCell::new(Vec::new());
     let create = |name: &str| {
         let product = Product::create(&folder.join(name), false).map_err(io::Error::other)?;

@@ -1,4 +1,6 @@
-//! speedscope's JSON. It keeps each lane's events together, so the trace is read once for each lane.
+//! speedscope's JSON.
+//!
+//! - It has the events lane by lane, so the trace is read once for each lane.
 
 use super::Opts;
 use super::stream::finish;

@@ -23,7 +23,7 @@ pub(super) fn write(
     ) -> io::Result<Exported>,
 ) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
-    // Their times count from the first lane's beginning, and their columns say the unit.
+    // Times in these formats count from the first lane's beginning, and their columns name the unit.
     let has_times = matches!(opts.format, Format::Csv | Format::Parquet);
     let source = traces::source(&opts.trace).calls(&calls);
     let Trace { reader, progress } = if has_times { source.with_times() } else { source }.open()?;
@@ -37,7 +37,7 @@ pub(super) fn write(
     finish(&calls, &exported.context("failed to export the trace")?, out)
 }
 
-/// Says what is meant in a format that has times alone, where instructions are the clock.
+/// Warns if the clock is instructions and the format has only times.
 pub(super) fn warn_of_unit(header: &Header) {
     if Unit::of(header) == Unit::Instructions {
         output::status(
@@ -46,7 +46,7 @@ pub(super) fn warn_of_unit(header: &Header) {
     }
 }
 
-/// Puts an export into its place, and prints how many calls it has.
+/// Renames the complete file to its name, and prints the number of calls.
 pub(super) fn finish(calls: &CallSelection<'_>, exported: &Exported, out: Product) -> anyhow::Result<()> {
     check(calls, exported)?;
     let name = out.name();

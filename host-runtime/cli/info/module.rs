@@ -100,7 +100,7 @@ pub fn describe(bytes: &[u8]) -> anyhow::Result<Module> {
             _ => {}
         }
     }
-    // Names of imported functions don't count, and how many functions are imported is known only now.
+    // Names of imported functions don't count, and the number of imports is known only now.
     let (imported, defined) = (module.imports.functions, module.functions);
     module.named_functions = named.map(|names| named_functions(names, imported, defined));
     module.proposals = proposals::used(bytes).context("the module is invalid")?;

@@ -155,7 +155,7 @@ pub fn text(trace: &Trace) -> String {
             ClockKind::Precise => {
                 lines.add("probe cost", format_args!("{inside} within a call, {outside} to its caller"))
             }
-            // With a ticker, chance decides which part of the cost falls into the call, so only the sum is known.
+            // With a ticker, the share of the cost inside the call is random, so only the sum is known.
             ClockKind::Ticker | ClockKind::Instructions => lines.add(
                 "probe cost",
                 format_args!("{} a call", fine_text(cost.inside_nanos + cost.outside_nanos)),

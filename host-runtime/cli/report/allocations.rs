@@ -29,14 +29,14 @@ const COLUMNS: [Column; 13] = [
     ("name", "name"),
 ];
 
-/// How many calls of a path are named, the innermost first.
+/// The greatest number of calls of a path to name, from the innermost.
 const MAX_NAMED: usize = 64;
 
 /// A function, or a path of calls.
 struct Row {
     name: String,
     figures: HeapFigures,
-    /// With all that it called.
+    /// Its own allocations and its callees'.
     total_bytes: u64,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn run(opts: &Opts, by_path: bool) -> anyhow::Result<()> {
 fn by_functions(profile: &Profile, heap: &Heap) -> Vec<Row> {
     let tree = heap.tree(&profile.tree, |figures| (figures.blocks, figures.allocated_bytes()));
     let mut rows: HashMap<_, Row> = HashMap::new();
-    // How many nodes of each function are open on the way.
+    // The number of open nodes of each function on the current path.
     let mut open: HashMap<_, u32> = HashMap::new();
     let mut add = |id: NodeId, entered: bool| {
         let Some(node) = tree.get(id) else { return };

@@ -6,7 +6,7 @@ use crate::shared::table::{TableOptions, grouped, plural};
 use kperf_profile::{Histogram, Histograms, Precision, Profile, Row, Unit, rough_text};
 use std::io::{self, Write};
 
-/// Most rows of one histogram.
+/// The greatest number of rows in a histogram.
 const ROWS: usize = 20;
 /// Width of the longest bar.
 const BAR: usize = 50;

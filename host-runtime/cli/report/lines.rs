@@ -17,7 +17,7 @@ const COLUMNS: [Column; 8] = [
     ("function", "function"),
     ("inlined", ""),
 ];
-/// The last of them where something is inlined.
+/// The last column if a row has inlined calls.
 const INLINED: Column = ("inlined", "through the inlined");
 
 /// Writes the lines, those with the most self time first.
@@ -51,7 +51,7 @@ pub fn write(
     records::write(format, &columns, &records, limit, options, out)
 }
 
-/// The place as it is shown. If the line is unknown, a table shows the function's file.
+/// The place, as text. If the line is unknown, a table shows the function's file.
 fn place(profile: &Profile, row: &LineRow, format: Format) -> String {
     let text = match (row.places.is_empty(), format) {
         (false, _) => row.text(),

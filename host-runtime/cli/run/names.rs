@@ -39,7 +39,7 @@ impl Names {
         Names { demangled: demangled.collect(), symbols: table.clone(), ..Names::default() }
     }
 
-    /// Which module a function is of isn't known: only its name tells.
+    /// Names of a component's functions. An error has only a function's name, not its module.
     fn of_component(tables: &[SymbolTable]) -> Names {
         let demangled = tables.iter().flat_map(|table| Names::of_symbols(table).demangled).collect();
         Names { demangled, ..Names::default() }

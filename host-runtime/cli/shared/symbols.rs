@@ -220,7 +220,7 @@ impl Known {
             // Of the host.
             return None;
         }
-        // By itself, whatever was remembered.
+        // Of the table itself, without names from other files.
         let lacks_names = table.symbols.iter().any(|symbol| symbol.unnamed);
         let mut changed = 0;
         if let Some(trace) = trace {

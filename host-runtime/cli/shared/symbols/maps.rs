@@ -65,8 +65,9 @@ impl Given {
 }
 
 impl Known {
-    /// Which files are for a module of a trace. A map is for the module that has its name. If there is none, it is for the first that it
-    /// fits, that has no map of its own name and, if it has only names, lacks them.
+    /// The files for a module of a trace. A map belongs to the module with its name. If there is none, it
+    /// belongs to the first module that it fits and that has no map of its own name. A map with names alone
+    /// needs a module that lacks them.
     pub(super) fn wanted(
         &self,
         module: &ModuleIdentity,

@@ -67,7 +67,7 @@ pub fn bar_text(share: f64) -> String {
     format!("\x1b[{color}m{:BAR$}\x1b[0m ", bar(share))
 }
 
-/// A bar of eighths of characters; it has one at least for whatever is half an eighth.
+/// A bar of eighths of characters, rounded.
 fn bar(share: f64) -> String {
     const PARTS: [&str; 8] =
         ["", "\u{258f}", "\u{258e}", "\u{258d}", "\u{258c}", "\u{258b}", "\u{258a}", "\u{2589}"];

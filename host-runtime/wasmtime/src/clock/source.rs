@@ -57,7 +57,7 @@ impl ClockChoice {
 #[derive(Clone, Debug)]
 pub(crate) enum Clock {
     Counter(quanta::Clock),
-    /// Each instance has its own, readable only with the store. To all others it stands still.
+    /// Each instance has its own, readable only with the store. For all other readers it doesn't advance.
     Instructions,
     /// The last reading.
     Test(Arc<AtomicU64>),
@@ -155,8 +155,8 @@ impl Clock {
             Clock::Instructions => return Anchor { ticks: 0, unix_nanos: unix_nanos() },
             Clock::Test(_) => return Anchor::default(),
         };
-        // The closest of a few tries: the thread may be suspended between two readings, or moved to another processor, whose
-        // readings may come before.
+        // The closest of a few tries: the thread may be suspended between two readings, or move to a
+        // processor with a counter that lags.
         let tries = (0..16).filter_map(|_| {
             let (before, unix_nanos, after) = (clock.raw(), unix_nanos(), clock.raw());
             let distance = after.checked_sub(before)?;

@@ -111,7 +111,8 @@ impl Ticker {
         Ok(Ticker { shared, thread: Mutex::new(Some(thread)), few: processors() <= 2 })
     }
 
-    /// A ticker that never ticks, and whose time is never too old: to measure what probes cost, even on a busy machine.
+    /// A ticker that never ticks, with a time that is never too old. It measures the cost of probes even on a
+    /// busy machine.
     #[cfg(feature = "compiler")]
     pub(crate) fn standing(engine: &Engine, clock: &Clock) -> Ticker {
         Ticker { shared: TickerCore::new(engine, clock, [u64::MAX; 3]), thread: Mutex::new(None), few: false }
@@ -195,7 +196,7 @@ impl Ticker {
         self.shared.inner().report.ticks
     }
 
-    /// Ends the thread; the time stands still after this. Returns the ticks and stalls.
+    /// Ends the thread; the time doesn't advance after this. Returns the ticks and stalls.
     pub(crate) fn stop(&self) -> TickReport {
         self.shared.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -318,10 +319,10 @@ fn tick(shared: &TickerCore, mut pace: Pace) {
     let mut last = shared.inner().last;
     let mut awake_since = last;
     loop {
-        // Before the clock: how long it stood still before the end counts too.
+        // Read before the clock, so that a stall just before the end counts too.
         let stopping = shared.stop.load(Ordering::Relaxed);
         let now = clock.now();
-        // Of this thread's own ticks: they tell whether it is run.
+        // The gap between this thread's own ticks shows whether the kernel runs it.
         let gap = now.saturating_sub(last);
         if !stopping && pace.is_early(gap) {
             std::hint::spin_loop();
@@ -348,7 +349,7 @@ fn tick(shared: &TickerCore, mut pace: Pace) {
             last = shared.rest(&pace);
             awake_since = last;
             if shared.stop.load(Ordering::Relaxed) {
-                // It may just have slept: nobody had a tick's time since.
+                // It may just have slept, and no event has used a tick since.
                 return;
             }
         } else if let Some(nap) = pace.nap() {

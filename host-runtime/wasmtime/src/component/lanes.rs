@@ -69,9 +69,10 @@ impl StoreLanes {
         if !inner.records() {
             return Ok(None);
         }
-        // SAFETY: the caller has seen a memory of this size at the address, in the store whose data have `self`. No memory of its engine
-        // moves when it grows (`define` has seen to that), so it stays there as long as the store, and `RecordedStore` closes and retires
-        // all lanes before it drops the store. The address is that of a page of the host's.
+        // SAFETY: the caller has seen a memory of this size at the address, in the store with `self` in its
+        // data. No memory of its engine moves when it grows (`define` has seen to that), so it stays there as
+        // long as the store, and `RecordedStore` closes and retires all lanes before it drops the store. The
+        // address is the start of a page of the host.
         let memory = unsafe { LaneMemory::of_component(address) };
         let core = self.recording.open_lane(memory, LaneEvents::AllCalls);
         if inner.is_async {

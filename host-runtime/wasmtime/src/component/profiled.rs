@@ -32,9 +32,10 @@ impl StoreLanes {
         if !inner.records() {
             return Ok(());
         }
-        // SAFETY: the caller has seen a memory of this size at the address, in the store whose data have `self`. No memory of its engine
-        // moves when it grows (`define` has seen to that), so it stays there as long as the store. Before `RecordedStore` drops the
-        // store, it closes the profile and takes it from the sampler: the counts are not used after that.
+        // SAFETY: the caller has seen a memory of this size at the address, in the store with `self` in its
+        // data. No memory of its engine moves when it grows (`define` has seen to that), so it stays there as
+        // long as the store. Before `RecordedStore` drops the store, it closes the profile and takes it from
+        // the sampler: the counts are not used after that.
         let counts = unsafe { Counts::of_component(address, bytes, first, functions) };
         let counts = counts.ok_or_else(|| wasmtime::Error::msg(NO_RECORDER))?;
         let core = recording.open_lane(LaneMemory::own(), LaneEvents::SlowCalls);

@@ -12,7 +12,7 @@ use wasmtime::Engine;
 
 #[derive(Default)]
 struct Recordings {
-    /// Those that are held by somebody.
+    /// The recordings that are still held.
     all: Vec<Held>,
     /// How often each file was begun. What was written stays.
     files: HashMap<PathBuf, u32>,

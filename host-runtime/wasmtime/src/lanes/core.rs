@@ -186,10 +186,10 @@ impl LaneCore {
         }
     }
 
-    /// Gives the last word a later time, by so many ticks, if it is a leave: its time may be that of a tick long ago. Answers
-    /// whether it was a leave.
+    /// Delays the last word by `ticks` if it is a leave, because its tick may be old. Returns whether it was
+    /// a leave.
     pub(crate) fn delay_last_leave(&self, ticks: u64) -> bool {
-        // Nobody may read meanwhile: the leave is there twice for a moment.
+        // The gate keeps readers out, because the leave is in the block twice for a moment.
         let _gate = self.gate();
         let position = self.memory.position();
         let last = position.saturating_sub(4);
@@ -218,7 +218,7 @@ impl LaneCore {
                 is_full = self.send(&mut gate, bytes);
             }
         }
-        // Before the gate opens: whoever comes now finds nothing that was handed over already.
+        // Before the gate opens, so that the next reader doesn't hand over the same words.
         self.memory.mark_unbegun();
         self.memory.clear_below(position);
         if let Some((start, end)) = begun.zip(self.outlet.clock.stopwatch()) {
@@ -371,7 +371,7 @@ impl LaneCore {
     pub(crate) fn abandon(&self, depth: u32) {
         self.resume();
         let one_more = u64::from(depth) + 1;
-        // Of calls within each other the outermost counts, whose depth is the least.
+        // Of nested calls the outermost counts. It has the least depth.
         let noted = self.abandoned.depth_and_one.load(Ordering::Relaxed);
         if noted == 0 || one_more < noted {
             self.abandoned.ticks.store(self.outlet.clock.now(), Ordering::Relaxed);

@@ -3,8 +3,8 @@
 use kperf_abi::block::{BlockHeader, HEADER_LEN};
 use kperf_abi::word::{TIME, Word};
 
-/// Raises all times in a block, in ticks, to at least `until`: the end of the previous lane with this number, as the clock said. A
-/// ticker's time may be older.
+/// Raises all times in a block, in ticks, to at least `moment`: the clock's time at the end of the previous
+/// lane with this number. A ticker's time may be older.
 pub(crate) fn until(block: &mut [u8], moment: u64) {
     let Some((header, _)) = BlockHeader::split(block) else { return };
     let mut lag = moment.saturating_sub(header.start_ticks);
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn times_stand_still_until_the_moment() {
         let words = [1, TIME | 30, Word::Leave.encode(), Word::WideTime.encode(), 50, 0, 2, TIME | 40];
-        // The time behind each of these prefixes, as it was and if it can't be before 160.
+        // The time after each prefix: the original one, and the one raised to at least 160.
         for (count, was, held) in [(1, 100, 160), (2, 130, 160), (6, 180, 180), (8, 220, 220)] {
             let mut block = block(&words[..count]);
             let last = |block: &[u8]| RecorderState::after(block, |_| 0).map(|state| state.last);

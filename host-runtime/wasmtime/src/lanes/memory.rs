@@ -202,9 +202,9 @@ impl LaneMemory {
 
     #[inline]
     fn words(&self) -> &[AtomicU32; LEN] {
-        // SAFETY: `owner` holds that many words at this place for as long as it lives (a SharedMemory never moves, and
-        // begins at a page), and whoever writes them at the same time is either an AtomicU32 too or compiled WebAssembly,
-        // whose accesses to shared memory never tear a word.
+        // SAFETY: `owner` holds that many words at this place for as long as it lives (a SharedMemory never
+        // moves, and begins at a page). Concurrent writers use an AtomicU32 too, or are compiled WebAssembly,
+        // which never tears a word of shared memory.
         unsafe { self.words.as_ref() }
     }
 
@@ -244,7 +244,7 @@ impl LaneMemory {
         self.word(POSITION as u32).store(position.to_le(), Ordering::Release);
     }
 
-    /// Empties the block, whatever is in it.
+    /// Clears the whole block.
     fn clear(&self) {
         self.clear_below(BLOCK_END);
     }
@@ -303,8 +303,8 @@ impl LaneMemory {
         }
     }
 
-    /// Appends to `block` the block's header and the words below a position, whatever the recorder does meanwhile: it may make a leaf
-    /// of the last word.
+    /// Appends the block's header and the words before `position` to `block`. The recorder may run meanwhile
+    /// and turn the last word into a leaf.
     pub(crate) fn copy_words(&self, position: u32, block: &mut Vec<u8>) {
         let words = self.words().get(START / 4..position as usize / 4).unwrap_or_default();
         if words.len() * 4 >= HEADER_LEN {

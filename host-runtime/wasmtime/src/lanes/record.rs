@@ -135,8 +135,8 @@ impl Pen<'_> {
         Before { depth: self.state.depth, position: self.lane.memory.position() }
     }
 
-    /// Ends the host's call: closes the frames that it left open. If its last event is a leave, whose time may be that of an old
-    /// tick, it gets the present time.
+    /// Ends the host's call: closes the frames that it left open. If its last event is a leave, that gets the
+    /// present time, because its tick may be old.
     pub(crate) fn settle(&mut self, reason: Reason, before: Before) {
         if before.depth < self.state.depth {
             return self.close(reason, before.depth);
@@ -220,7 +220,7 @@ impl Pen<'_> {
         }
         let mut position = memory.position();
         let delta = self.or_read(now).wrapping_sub(self.state.last);
-        // A clock that goes back stands still instead.
+        // The time never goes back: it stays, if the clock does.
         if delta as i64 > 0 {
             if delta < TIME_LIMIT {
                 memory.put(position, TIME | delta as u32);

@@ -26,18 +26,19 @@ unsafe impl Send for Counts {}
 unsafe impl Sync for Counts {}
 
 impl Counts {
-    /// The counts of an instance whose function ids begin with `id_base`. `None` if the memory is too small for them.
+    /// The counts of an instance with function ids from `id_base` on. `None` if the memory is too small for
+    /// them.
     pub(crate) fn of_instance(memory: SharedMemory, id_base: u32, functions: u32) -> Option<Counts> {
         let (cells, bytes) = (NonNull::from(memory.data()).cast(), memory.data().len());
         Counts { cells, length: bytes / 8, _memory: Some(memory), id_base, functions }.whole()
     }
 
-    /// The same for a recorder in a component, whose memory has so many bytes.
+    /// The same for a recorder in a component, with a memory of `bytes` bytes.
     ///
     /// # Safety
     ///
-    /// The memory must stay at the address, which is that of a page, as long as this is used. Until then only the recorder and we
-    /// write to it.
+    /// The memory must stay at `address`, the start of a page, as long as this is used. Until then only the
+    /// recorder and we write to it.
     #[cfg(feature = "component-model")]
     pub(crate) unsafe fn of_component(
         address: NonNull<u8>,
@@ -60,9 +61,10 @@ impl Counts {
 
     /// The whole memory.
     pub(crate) fn cells(&self) -> &[AtomicU64] {
-        // SAFETY: so many cells are at this place for as long as this lives (a SharedMemory never moves, and begins at a page; a
-        // component's is as `of_component` wants it). Whoever writes them at the same time is an AtomicU64 too or compiled WebAssembly,
-        // whose aligned accesses of eight bytes are not torn where this crate's processors have 64 bits.
+        // SAFETY: so many cells are at this place for as long as this lives (a SharedMemory never moves, and
+        // begins at a page; a component's is as `of_component` requires). Concurrent writers use an AtomicU64
+        // too, or are compiled WebAssembly, which doesn't tear aligned accesses of eight bytes on 64-bit
+        // processors.
         unsafe { std::slice::from_raw_parts(self.cells.as_ptr(), self.length) }
     }
 

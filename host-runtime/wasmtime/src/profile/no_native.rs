@@ -1,4 +1,4 @@
-//! Replaces `native` on machines whose threads' stacks can't be walked.
+//! Replaces `native` where threads' stacks can't be walked.
 
 use super::counts::Counts;
 use super::tree::NativePlace;

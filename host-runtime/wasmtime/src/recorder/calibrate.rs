@@ -1,9 +1,10 @@
 //! Measures what a probe costs on this machine with this clock, so that reports can subtract it.
 //!
-//! It calls a function that does nothing, with probes and without, through the kind of recorder that the guests had. The
-//! difference is the cost. If each event reads the clock, the time between enters and their leaves counts for the function
-//! itself; the rest, less a plain call, counts for its caller. A ticker stands still meanwhile: on a busy machine its thread
-//! would not run, and the cost of a tick is not part of the cost of probes.
+//! It calls a function that does nothing, with probes and without, through the kind of recorder that the
+//! guests had. The difference is the cost. If each event reads the clock, the time between enters and their
+//! leaves counts for the function itself; the rest, minus a plain call, counts for its caller. A ticker
+//! doesn't tick meanwhile: on a busy machine its thread would not run, and the cost of a tick is not part of
+//! the cost of probes.
 //!
 //! It happens when a recording ends. By then we know what kind of probes the guests had, and no guest waits for it.
 
@@ -181,7 +182,7 @@ fn summarize(rounds: &[Round], clock: &Clock) -> Option<ProbeCost> {
     let nanos = |ticks: u64| ticks as f64 * 1e9 / clock.ticks_per_second() / f64::from(CALLS);
     let probed = nanos(usual);
     let plain = nanos(least(|round| round.plain));
-    // A clock that stands still can't distinguish them.
+    // A clock that doesn't advance can't distinguish them.
     let inside_part = if both == 0 { 0.5 * (1.0 - plain / probed) } else { inside as f64 / both as f64 };
     let inside_nanos = (probed * inside_part).max(0.0);
     Some(ProbeCost { inside_nanos, outside_nanos: (probed - inside_nanos - plain).max(0.0) })
@@ -216,7 +217,7 @@ mod tests {
         }
     }
 
-    /// Without custom sections, in which the rewriter's version stands, but with branch hints.
+    /// The module without custom sections, which contain the rewriter's version, but with branch hints.
     fn code_alone(wasm: &[u8]) -> Vec<u8> {
         let (mut kept, mut end) = (wasm[..8].to_vec(), 8);
         for payload in wasmparser::Parser::new(0).parse_all(wasm) {
@@ -262,7 +263,7 @@ mod tests {
         assert!(!Round { outside: 40_000, ..USUAL }.is_whole());
         assert!(!Round { calls: 6999, ..USUAL }.is_whole());
         assert!(!Round { inside: 900_000, ..USUAL }.is_whole());
-        // Its clock stands still.
+        // Its clock doesn't advance.
         assert!(Round { inside: 0, outside: 0, ..USUAL }.is_whole());
     }
 

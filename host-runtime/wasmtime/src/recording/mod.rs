@@ -116,7 +116,7 @@ impl Recording {
         Ok(Recording::with_clock(engine, settings, (clock, ticker)))
     }
 
-    /// A recording for a trial. Its ticker stands still.
+    /// A recording for a trial. Its ticker doesn't tick.
     #[cfg(feature = "compiler")]
     pub(crate) fn for_trial(engine: &Engine, choice: ClockChoice) -> Arc<Recording> {
         let clock = Clock::new(choice);

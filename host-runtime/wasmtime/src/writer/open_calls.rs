@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(super) struct OpenCalls {
     /// The stack that runs.
     running: u32,
-    /// The open calls of each stack, the outermost first; `None` for one whose enter is lost.
+    /// The open calls of each stack, the outermost first; `None` for a call with a lost enter.
     stacks: BTreeMap<u32, Vec<Option<u32>>>,
     /// The time of the last event.
     pub(super) last: u64,

@@ -32,7 +32,7 @@ pub(super) fn put(block: &mut Vec<u8>, pauses: &mut Vec<Pause>) {
         let then = now.saturating_add(passed);
         let mut pause = Some(first);
         while let Some(first) = pause.take().filter(|first| first.start < then) {
-            // The time of an event may be that of an old tick.
+            // An event may have the time of an old tick.
             let paused = first.end.min(then).saturating_sub(first.start.max(now));
             if paused > 0 {
                 added.push((front + 4 * at, paused));

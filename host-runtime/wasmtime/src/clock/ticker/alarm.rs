@@ -53,7 +53,7 @@ impl Alarm {
         }
     }
 
-    /// Counts events from now on: those that see what this thread writes after this.
+    /// Counts events from now on: the ones that see this thread's later writes.
     pub(super) fn set(&self) {
         self.sleeper.get_or_init(thread::current);
         self.asked.store(0, Ordering::Release);

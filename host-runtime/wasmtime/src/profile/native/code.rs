@@ -7,12 +7,12 @@ use wasmtime::{ExternType, Module};
 
 /// The machine code of a module.
 pub(crate) struct Code {
-    /// All of it, with what stands between the functions.
+    /// All of it, with the gaps between the functions.
     text: Range<usize>,
     /// In the order of their addresses.
     functions: Vec<Function>,
     id_base: u32,
-    /// Where the code of the module has come to, by the functions' ids.
+    /// The moves of the module's code, by the functions' ids.
     codes: Codes,
     /// Keeps the code where it is.
     module: Module,

@@ -8,8 +8,8 @@ use kperf_trace::{WindowNode, WindowPlace};
 use std::collections::HashMap;
 
 impl Code {
-    /// Where in the functions' original bodies these places of `nodes` are, in the order of the nodes. Those of which nobody knows
-    /// it are left out. It reads the engine's map of the whole module once.
+    /// The places in the functions' original bodies, in the order of `nodes`. Leaves out unknown ones. Reads
+    /// the engine's map of the whole module once.
     pub(super) fn places(&self, nodes: &[WindowNode], mut places: Vec<NativePlace>) -> Vec<WindowPlace> {
         if places.is_empty() {
             return Vec::new();

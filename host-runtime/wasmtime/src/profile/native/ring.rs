@@ -15,7 +15,7 @@ use std::time::Duration;
 /// next one reuses it.
 pub(super) struct Ring {
     is_taken: AtomicBool,
-    /// The thread whose handler writes here; 0 for none.
+    /// The thread with the handler that writes here; 0 for none.
     thread: AtomicI32,
     /// How many handlers are writing, or checking whether they may.
     handlers: AtomicUsize,
@@ -56,7 +56,7 @@ pub(super) struct Task {
 }
 
 const WHOLE: u64 = 1 << 63;
-/// How many cells stand before the calls of a sample.
+/// The number of cells before the calls of a sample.
 const HEAD: usize = 3;
 /// More than there are calls on a stack of 1 MiB.
 const CELLS: usize = 1 << 16;
@@ -109,7 +109,7 @@ impl Ring {
         while self.handlers.load(Ordering::SeqCst) > 0 {
             std::thread::yield_now();
         }
-        // SAFETY: no handler runs, and those that are called now find that they aren't wanted.
+        // SAFETY: no handler runs, and a later one returns because `thread` is 0.
         unsafe { *self.task.get() = None };
     }
 

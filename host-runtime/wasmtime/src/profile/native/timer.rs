@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use std::{io, ptr};
 
-/// The signal that profilers use. [`install`] makes sure that nobody else uses it.
+/// The signal that profilers use. [`install`] fails if the process already uses it.
 const SIGNAL: libc::c_int = libc::SIGPROF;
 
 /// Installs the signal's handler, for as long as the process lives: a signal that comes late must still find it.

@@ -26,7 +26,7 @@ fn unwinder() -> MutexGuard<'static, Unwinder> {
 /// Reads anew which executables and libraries are in the process.
 pub(super) fn find_objects() {
     let mut found = Unwinder::new();
-    // SAFETY: the callback gets the pointer that is given here, which nobody else has meanwhile.
+    // SAFETY: the callback gets this pointer, and only the callback uses it during the call.
     unsafe { libc::dl_iterate_phdr(Some(add_object), (&raw mut found).cast()) };
     *unwinder() = found;
 }
@@ -36,7 +36,8 @@ unsafe extern "C" fn add_object(
     _size: usize,
     unwinder: *mut libc::c_void,
 ) -> libc::c_int {
-    // SAFETY: the loader describes an object that is in memory, whose program headers are so many.
+    // SAFETY: the loader describes an object in memory, and `dlpi_phnum` is the number of its program
+    // headers.
     let (info, headers) = unsafe {
         let info = &*info;
         (info, std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()))
