@@ -6,21 +6,21 @@
 //! bytes 1048576..            u64  how often each function was called, in the order of their ids
 //! ```
 //!
-//! All integers are little-endian. Nobody uses the first 64 bytes. The lower half of a free slot is 0; the upper half may be
-//! anything.
+//! All integers are little-endian. The first 64 bytes are unused. The lower half of a free slot is 0; the
+//! upper half may have any value.
 
 use crate::function::FuncId;
 
 /// Address of the outermost call's slot. It begins a cache line.
 pub const STACK: usize = 64;
-/// Address of the last slot. All calls for which the stack has no room share it.
+/// Address of the last slot. All calls that don't fit into the stack share it.
 pub const LAST: usize = COUNTS - 16;
 /// How many slots there are.
 pub const SLOTS: usize = (LAST - STACK) / 8 + 1;
 /// Address of the first count.
 pub const COUNTS: usize = 1 << 20;
 
-/// How large the memory is for so many probed functions, in WebAssembly pages of 64 KiB. It never grows.
+/// The size of the memory for `functions` probed functions, in pages of 64 KiB. It never grows.
 pub fn pages(functions: u32) -> u32 {
     let bytes = COUNTS as u64 + 8 * u64::from(functions);
     bytes.div_ceil(65536).max(COUNTS as u64 / 65536 + 1) as u32

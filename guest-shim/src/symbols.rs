@@ -168,8 +168,8 @@ pub struct Allocations {
     /// Whether that memory is imported or exported, so that other modules may have it too.
     #[serde(skip_serializing_if = "is_false")]
     pub linked_memory: bool,
-    /// Of what is allocated one sample in so many bytes is recorded, on average; 0: all of it. A block of `n` bytes is one with the
-    /// probability `1 - exp(-n / sample)`.
+    /// The mean number of allocated bytes per sample; 0 records all allocations. A block of `n` bytes is a
+    /// sample with the probability `1 - exp(-n / sample)`.
     #[serde(skip_serializing_if = "is_zero_bytes")]
     pub sample: u64,
     /// How many pages of 64 KiB each of its memories has at first.

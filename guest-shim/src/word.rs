@@ -85,7 +85,7 @@ impl Reason {
 pub enum Word {
     /// The function with this FuncId was entered.
     Enter(u32),
-    /// So many ticks have passed.
+    /// Ticks that have passed.
     Time(u32),
     /// The innermost frame is closed.
     Leave,
@@ -108,7 +108,7 @@ pub enum Word {
     Record(u32),
     /// 26 bits more of it.
     RecordMore(u32),
-    /// For the last so many ticks the guest's thread worked for the recorder, or waited for it.
+    /// The number of last ticks in which the guest's thread worked for the recorder, or waited for it.
     Pause(u32),
 }
 

@@ -87,12 +87,12 @@ pub enum Allocations {
     Off,
     /// All.
     All,
-    /// Samples: one in so many bytes on average.
+    /// Samples: one in this many bytes on average.
     Sampled(NonZeroU64),
 }
 
 impl Allocations {
-    /// One sample in so many bytes on average; 0: all allocations.
+    /// One sample in `bytes` bytes on average; 0: all allocations.
     pub fn every(bytes: u64) -> Allocations {
         NonZeroU64::new(bytes).map_or(Allocations::All, Allocations::Sampled)
     }

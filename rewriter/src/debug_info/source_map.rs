@@ -163,12 +163,12 @@ impl SourceMap {
     }
 }
 
-/// Where an instruction has come to.
+/// The new place of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moved {
     /// Its offset in the new module.
     pub(crate) offset: u64,
-    /// That of the body that it is in.
+    /// The new offset of its body.
     pub(crate) body: u64,
 }
 

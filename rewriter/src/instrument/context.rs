@@ -302,7 +302,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// A function's index after so many imports are added.
+/// A function's index after `shift` imports are added.
 fn moved(info: &ModuleInfo<'_>, shift: u32, index: u32) -> u32 {
     let imported = info.imported_funcs.len();
     if (index as usize) < imported {

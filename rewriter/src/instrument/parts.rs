@@ -62,7 +62,7 @@ pub(crate) struct PartIndices {
     pub(crate) functions: u32,
     /// The module's own start function.
     pub(crate) start: Option<u32>,
-    /// One sample is recorded in so many allocated bytes; 0: all allocations.
+    /// The mean number of allocated bytes per sample; 0 records all allocations.
     pub(crate) sample: u64,
 }
 
@@ -109,8 +109,8 @@ impl Parts {
         self.counter = Some(name);
     }
 
-    /// The parts of a recorder in `kperf-abi`, with so many pages of memory for so many functions. An error here is a
-    /// bug.
+    /// The parts of a recorder in `kperf-abi`. `pages` returns its memory's pages for a number of functions.
+    /// An error here is a bug.
     pub(crate) fn of_recorder(form: Form, pages: fn(u32) -> u32) -> Result<Parts, Error> {
         let mut parts = Parts::importing(names::HOST_MODULE);
         parts.memory = Some(pages);

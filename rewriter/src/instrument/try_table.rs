@@ -40,7 +40,7 @@ struct Label {
 }
 
 impl Labels {
-    /// The labels of a function with so many results.
+    /// The labels of a function with `results` results.
     pub(crate) fn new(results: usize) -> Labels {
         Labels { open: Vec::new(), results: results as u32 }
     }

@@ -1,6 +1,7 @@
 //! The effects and the indices of each operator.
 //!
-//! - No match has a `_` arm, so a new operator of wasmparser fails to compile until it gets its arm.
+//! - The match that gives the effects has no `_` arm: a new operator of wasmparser doesn't compile without
+//!   one.
 //! - This is the only file that knows operators one by one.
 
 use crate::error::Error;

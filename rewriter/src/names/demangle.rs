@@ -73,7 +73,8 @@ mod tests {
         }
     }
 
-    /// How C++ names a type of so many levels, each of which has the one below so many times as a parameter.
+    /// The mangled C++ name of a type with `levels` levels. Each has the next one as its parameter, `width`
+    /// times.
     fn cpp_tree(levels: usize, width: usize) -> String {
         let seq = |n: usize| match n {
             0 => "S_".to_owned(),

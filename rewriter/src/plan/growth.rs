@@ -12,9 +12,9 @@ pub(crate) enum Put {
     Keep { wide: bool },
     /// Records that a memory was to grow by the kept number; its result is on the stack.
     Grew { memory: u32, wide: bool },
-    /// Records an object of so many bytes.
+    /// Records an object of this many bytes.
     Created(u64),
-    /// Records an array with elements of so many bytes each.
+    /// Records an array with elements of this many bytes.
     CreatedArray(u64),
 }
 

@@ -68,7 +68,7 @@ pub enum ProbeArg {
     Auto,
 }
 
-/// `--allocations`: one sample is recorded in so many bytes; 0: all of it.
+/// `--allocations`: the mean number of allocated bytes per sample; 0 records all allocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleArg(u64);
 

@@ -54,10 +54,10 @@ struct Inner {
     stalls: StallTotal,
 }
 
-/// What became of something that was sent.
+/// Whether a message was sent.
 pub(crate) enum Sent {
     Yes,
-    /// There was no room for so many events. `first`: there was room for the previous block.
+    /// There was no room for a block of `events` events. `first`: there was room for the previous block.
     Dropped {
         block: Block,
         events: u64,
@@ -66,7 +66,7 @@ pub(crate) enum Sent {
 }
 
 impl Queue {
-    /// A queue for so many bytes. A single block always has room.
+    /// A queue for `limit` bytes. A single block always has room.
     pub(crate) fn new(limit: usize) -> Queue {
         Queue {
             limit,

@@ -61,10 +61,10 @@ impl Counts {
 
     /// The whole memory.
     pub(crate) fn cells(&self) -> &[AtomicU64] {
-        // SAFETY: so many cells are at this place for as long as this lives (a SharedMemory never moves, and
-        // begins at a page; a component's is as `of_component` requires). Concurrent writers use an AtomicU64
-        // too, or are compiled WebAssembly, which doesn't tear aligned accesses of eight bytes on 64-bit
-        // processors.
+        // SAFETY: `length` cells are at this address for as long as this lives (a SharedMemory never moves,
+        // and begins at a page; a component's is as `of_component` requires). Concurrent writers use an
+        // AtomicU64 too, or are compiled WebAssembly, which doesn't tear aligned accesses of eight bytes on
+        // 64-bit processors.
         unsafe { std::slice::from_raw_parts(self.cells.as_ptr(), self.length) }
     }
 

@@ -55,7 +55,8 @@ impl OpenCalls {
         self.calls.push(OpenCall { slot, node: child.or(parent), cut: child.is_none(), start });
     }
 
-    /// Writes those of the first `same` calls, which were seen twice, that have lasted so many ticks.
+    /// Writes the calls that have lasted at least `least_ticks`, of the first `same` calls, which were seen
+    /// twice.
     pub(crate) fn write(&mut self, same: usize, now: u64, least_ticks: u64, pen: &mut Pen<'_>) {
         while let Some(call) = self.calls.get(self.written).filter(|_| self.written < same)
             && let Some(func) = call.slot.func().filter(|_| call.slot.has_serial())

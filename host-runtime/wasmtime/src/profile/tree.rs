@@ -35,7 +35,7 @@ impl SampleTree {
         if let Some(&node) = self.children.get(&(parent, func)) {
             return Some(node);
         }
-        // There are only so many functions: what the host calls always fits.
+        // Functions that the host calls always fit: there are at most as many as functions in the module.
         if self.nodes.len() >= MAX_NODES && parent.is_some() {
             return None;
         }

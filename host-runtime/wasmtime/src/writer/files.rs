@@ -85,7 +85,7 @@ impl Files {
         &mut self.trace
     }
 
-    /// Adds a symbol table of so many functions, to be written before anything else.
+    /// Adds a symbol table of `functions` functions, to be written before anything else.
     pub(crate) fn add_symbols(&mut self, table: Vec<u8>, functions: u32) {
         self.tables.push(table);
         self.functions += functions;

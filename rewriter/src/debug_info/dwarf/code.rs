@@ -16,7 +16,7 @@ pub(super) struct Code<'a> {
 }
 
 impl Code<'_> {
-    /// Where an address has come to. Linkers leave other numbers where a function was removed: `None`.
+    /// The new address. `None` for the numbers that linkers write in place of a removed function's address.
     pub(super) fn address(&self, old: u64) -> Option<u64> {
         self.moves.address(old, self.start, self.bodies)
     }

@@ -4,7 +4,7 @@ use super::patch::Patch;
 use crate::debug_info::source::{Bytes, Problem};
 use gimli::{Encoding, Expression, Operation};
 
-/// How globals have moved: those from `first` on by so many.
+/// The shift of globals: indices from `first` on increase by `by`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Globals {
     pub(crate) first: u32,

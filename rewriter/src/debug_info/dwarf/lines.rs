@@ -14,7 +14,7 @@ const FIXED_ADVANCE_PC: u8 = 9;
 const END_SEQUENCE: u8 = 1;
 const SET_ADDRESS: u8 = 2;
 
-/// The section with new addresses, and where each program has come to.
+/// The section with new addresses, and the new offset of each program.
 pub(super) fn convert(data: &[u8], address_size: u8, code: &Code<'_>) -> Result<(Vec<u8>, Offsets), Problem> {
     let lines = DebugLine::new(data, LittleEndian);
     let mut headers = Vec::new();

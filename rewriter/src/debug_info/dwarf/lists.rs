@@ -74,8 +74,8 @@ fn offsets(code: &Code<'_>, base: u64, begin: u64, end: u64) -> Option<(u64, u64
     Some((new.checked_sub(new_base)?, new_end.checked_sub(new_base)?))
 }
 
-/// A section of DWARF 5 with new addresses, and where each list and each table of lists has come to. `addresses` gets those
-/// that lists name in the table of addresses.
+/// A section of DWARF 5 with new addresses, and the new offset of each list and each table of lists.
+/// `addresses` gets the entries of the table of addresses that lists use.
 pub(super) fn convert(
     kind: Kind,
     data: &[u8],

@@ -34,7 +34,7 @@ impl Patch {
     }
 }
 
-/// A number of so many bytes at an offset.
+/// A number of `size` bytes at an offset.
 pub(super) fn number(data: &[u8], at: usize, size: u8) -> Option<u64> {
     let bytes = data.get(at..at.checked_add(size.into())?)?;
     Some(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))

@@ -6,7 +6,8 @@ use super::units::Unit;
 use gimli::Section as _;
 use std::collections::HashMap;
 
-/// How long all paths together may be: so many bytes, and so many for each of the sections that name files.
+/// The greatest length of all paths together: `PATHS` bytes, plus `PATHS_PER_BYTE` for each byte of the
+/// sections that name files.
 const PATHS: usize = 1 << 20;
 const PATHS_PER_BYTE: usize = 4;
 

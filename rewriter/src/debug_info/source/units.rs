@@ -12,8 +12,8 @@ use gimli::{
 };
 use std::collections::BTreeMap;
 
-/// How many attributes a unit may have read: so many, and so many for each of its bytes. One of a compiler's takes a byte
-/// or more, but for flags.
+/// The greatest number of attributes to read of a unit: `ATTRIBUTES`, plus `ATTRIBUTES_PER_BYTE` for each of
+/// its bytes. Compilers write a byte or more for each, except for flags.
 const ATTRIBUTES: usize = 256;
 const ATTRIBUTES_PER_BYTE: usize = 16;
 

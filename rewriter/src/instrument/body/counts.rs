@@ -17,7 +17,7 @@ pub(super) struct Counts<'a> {
 }
 
 impl<'a> Counts<'a> {
-    /// For a body with so many parameters and locals. `None`: no room for the locals.
+    /// For a body with `own` parameters and locals. `None`: no room for the locals.
     pub(super) fn new(counter: Counter, counting: &'a Counting, own: u64) -> Option<Counts<'a>> {
         let mut locals = Vec::new();
         let mut add = |ty| {

@@ -17,7 +17,7 @@ fn all_operators_do_what_their_fields_say() {
         if has("function_index") {
             assert!(is(&[Effect::Calls, Effect::TailCalls, Effect::Refers]), "{name} names a function");
         }
-        // Nobody looks for indices in these.
+        // The pass looks for no indices in these.
         assert!(
             effect != Effect::Cheap || fields.iter().all(|&field| field == "value"),
             "{name} has an index"

@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn one_question_ends_a_hope() {
         let alarm = Alarm::default();
-        // Nobody sleeps.
+        // No thread sleeps.
         alarm.ring();
         alarm.set();
         alarm.ring();

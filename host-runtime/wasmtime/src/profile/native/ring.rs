@@ -60,8 +60,8 @@ const WHOLE: u64 = 1 << 63;
 const HEAD: usize = 3;
 /// More than there are calls on a stack of 1 MiB.
 const CELLS: usize = 1 << 16;
-/// After a sample there is a rest, so many times as long as the sample took. A stack of many thousand calls takes longer than a
-/// period to walk, and the guest must get on.
+/// The rest after a sample, as a multiple of the time that the sample took. A stack of many thousand calls
+/// takes longer than a period to walk, and the guest must get on.
 const REST: u64 = 8;
 /// The longest rest. It is enough after a walk of 65,000 calls. A handler that took longer waited for a processor, and more rest
 /// would gain nothing.

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const MAX_RANGES: usize = 1 << 22;
 const BYTES_PER_RANGE: usize = 4;
 const SOME_RANGES: usize = 1 << 10;
-/// How long all names together may be: so many bytes, and so many for each of the sections that have them.
+/// The greatest length of all names together: `NAMES` bytes, plus `NAMES_PER_BYTE` for each byte of their
+/// sections.
 const NAMES: usize = 1 << 20;
 const NAMES_PER_BYTE: usize = 4;
 
