@@ -19,15 +19,15 @@ const BUFFER: usize = 1 << 20;
 /// A trace that is to be added.
 #[derive(Clone, Copy, Debug)]
 pub struct Trace<'a> {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub shown: &'a str,
-    /// What the run is called: the column `name`.
+    /// The run's name: the column `name`.
     pub name: &'a str,
     /// Its length in bytes, if that is known before it is read.
     pub length: Option<u64>,
 }
 
-/// What became of a run.
+/// Whether a run is new in the dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
     /// It is in the dataset now.
@@ -38,14 +38,14 @@ pub enum Added {
     Before,
 }
 
-/// What became of a run, with warnings.
+/// The result of adding a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// What became of it.
+    /// Whether it is new.
     pub added: Added,
     /// Its id.
     pub run_id: i64,
-    /// What makes its figures doubtful. Each is a sentence without its full stop.
+    /// Reasons why its figures may be wrong. Each is a sentence without its full stop.
     pub warnings: Vec<String>,
 }
 
@@ -101,7 +101,7 @@ impl<'a> Adder<'a> {
         let reader = open()?;
         let run_id = self.options.run_id(reader.header());
         let earlier = self.known.get(run_id)?;
-        // What somebody has named may be another run of the same length.
+        // A trace with a given name may be another run of the same length.
         if let Some(earlier) = &earlier
             && self.options.run_name.is_none()
             && trace.length == Some(earlier.row.trace_bytes)

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
-/// A thread that adds runs to a dataset: of given traces, or of files that it has opened and that were closed. Nobody waits
-/// for it, so it may be used on an executor's threads.
+/// A thread that adds runs to a dataset: of given traces, or of files that it has opened and that were closed. No call waits
+/// for it, except [`finish`](Background::finish), so it may be used on an executor's threads.
 ///
 /// A failure is reported and loses nothing: the trace stays, and can be added later. If this is dropped, the thread adds
 /// what it was given, as long as the process lives; [`finish`](Background::finish) waits for that.
@@ -21,16 +21,16 @@ pub struct Background {
     thread: JoinHandle<Account>,
 }
 
-/// What became of the runs.
+/// The counts of added and failed runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// Those that are in the dataset since.
+    /// Runs that are new in the dataset.
     pub new: u64,
-    /// Those that have grown.
+    /// Runs that have grown.
     pub grown: u64,
-    /// Those that were there.
+    /// Runs that were in the dataset already.
     pub before: u64,
-    /// Those that could not be added.
+    /// Runs that could not be added.
     pub failed: u64,
 }
 

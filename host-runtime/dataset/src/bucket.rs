@@ -1,5 +1,7 @@
-//! A bucket of an S3-like store. A written file is an object, put at once; a read file goes to a temporary file first, so
-//! that memory doesn't depend on what others have put there.
+//! A bucket of an S3-like store.
+//!
+//! - A written file is one object, uploaded by one request.
+//! - An object is read through a temporary file, so memory doesn't depend on its size.
 
 mod http;
 
@@ -226,7 +228,7 @@ impl Files for Bucket {
     }
 }
 
-/// Whether it was the store or the way to it that failed, not what was asked.
+/// Whether the store or the network failed, rather than the request.
 fn may_pass(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| matches!(cause.downcast_ref(), Some(Error::Generic { .. })))
 }

@@ -1,5 +1,6 @@
-//! A row per call, as Apache Parquet: for DuckDB, ClickHouse, Spark and the like. The columns are those of
-//! the format `csv`.
+//! A row per call, as Apache Parquet, for DuckDB, ClickHouse, Spark and the like.
+//!
+//! The columns are the same as in the format `csv`.
 
 use kperf_abi::FuncId;
 use kperf_profile::{CallFilter, CallSink, Exported, ListedCall, Symbols, Unit, is_stand_in, list_calls};
@@ -114,7 +115,7 @@ impl<W: Write + Send> Rows<W> {
     }
 }
 
-/// Writes the next column; `defined` says of each row whether it has a value, where it may have none.
+/// Writes the next column. For a column with optional values, `defined` says which rows have one.
 fn column<T: DataType, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     values: &[T::T],

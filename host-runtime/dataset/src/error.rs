@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-/// Why a run isn't in a dataset, or why a dataset can't be read. What it says is for people: what failed, with which file, and what to do.
+/// Why a run isn't in a dataset, or why a dataset can't be read. The message says what failed, with which file, and what to do.
 /// Its sources say why.
 #[derive(Debug)]
 pub struct Error {

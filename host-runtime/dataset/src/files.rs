@@ -7,12 +7,12 @@ use std::io::{self, Write};
 /// Writes the bytes of a file.
 pub type WriteFile<'a> = Box<dyn FnOnce(&mut (dyn Write + Send)) -> io::Result<()> + 'a>;
 
-/// The files of a dataset. They are named by keys, `runs/service=life/day=2026-11-24/r-1.parquet`, and a file is there whole or not at all.
+/// The files of a dataset. Their names are keys: `runs/service=life/day=2026-11-24/r-1.parquet`. A file is never visible in part.
 pub trait Files: Send {
     /// All files below a folder, in the order of their keys.
     fn list(&self, folder: &str) -> Result<Vec<Found>>;
 
-    /// The names of the folders in a folder. Where there are no locks there are none.
+    /// The names of the folders in a folder. Empty in a bucket, which has no locks.
     fn folders(&self, folder: &str) -> Result<Vec<String>>;
 
     /// The bytes of a short file; `None` if it isn't there.
@@ -24,13 +24,13 @@ pub trait Files: Send {
     /// Whether a file is there.
     fn has(&self, key: &str) -> Result<bool>;
 
-    /// Writes a file whole or not at all, in the place of one that is there.
+    /// Writes a file, and replaces an older one. A write that fails leaves no part of it.
     fn put(&self, key: &str, write: WriteFile<'_>) -> Result<()>;
 
     /// Deletes a file, if it is there.
     fn delete(&self, key: &str) -> Result<()>;
 
-    /// Makes room for the first file. Fails if there are files that are no dataset's.
+    /// Prepares for the first file. Fails if there are files that don't belong to a dataset.
     fn prepare(&self) -> Result<()>;
 
     /// Waits for the dataset's lock, where there are locks.
@@ -38,12 +38,12 @@ pub trait Files: Send {
         Ok(Lock::none())
     }
 
-    /// [`lock`](Files::lock), for what only one process may do at a time everywhere. Fails if another does.
+    /// [`lock`](Files::lock) for work that only one process may do at a time, on all machines. Fails if another does it.
     fn lock_alone(&self) -> Result<Lock<'_>> {
         Err(Error::new("files can't be joined here"))
     }
 
-    /// Deletes what a process that was killed has left. Only for who holds the lock.
+    /// Deletes the files that a killed process left unfinished. The caller must hold the lock.
     fn sweep(&self) -> Result<()> {
         Ok(())
     }
@@ -67,7 +67,7 @@ impl<'a> Lock<'a> {
         Lock(None)
     }
 
-    /// A lock that ends so.
+    /// A lock that calls `release` when it is dropped.
     pub fn until(release: impl FnOnce() + 'a) -> Lock<'a> {
         Lock(Some(Box::new(release)))
     }

@@ -111,7 +111,7 @@ impl Files for Folder {
                 if path.is_dir() {
                     folders.push(path);
                 } else if path.extension().is_some_and(|ending| ending == "part") {
-                    // Who writes without a lock puts it in its place meanwhile, or writes it again.
+                    // A writer without a lock has moved it to its final name meanwhile, or writes it again.
                     match fs::remove_file(&path) {
                         Err(error) if !is_missing(&error) => {
                             Err(error).context_with(|| format!("failed to delete `{}`", path.display()))?;

@@ -41,7 +41,7 @@ impl Labels {
 pub struct Options {
     /// The labels of each run.
     pub labels: Labels,
-    /// Tells runs apart instead of what a trace says of its start. Only for one run.
+    /// The name that distinguishes the run from others, instead of the start in its trace. Only for one run.
     pub run_name: Option<String>,
     /// Whether each call gets a row of the table `calls`.
     pub calls: bool,

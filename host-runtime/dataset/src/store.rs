@@ -1,7 +1,7 @@
 //! A dataset's tables and files.
 //!
-//! A file is there whole or not at all. The row of a run in `runs` comes last: what other tables have of a run that isn't there
-//! doesn't count.
+//! - A file is never visible in part.
+//! - The row of a run in `runs` is written last. Readers ignore rows of other tables until then.
 
 #[cfg(feature = "s3")]
 use crate::bucket::Bucket;
@@ -90,7 +90,7 @@ impl Store {
         Store::in_files(root, files_at(root)?)
     }
 
-    /// The same, of files that are kept by the caller. `root` is what they are called in messages.
+    /// The same, for files that the caller keeps. Messages call them `root`.
     pub fn in_files(root: &Path, files: Box<dyn Files>) -> Result<Store> {
         let store = Store { root: root.to_owned(), files };
         if store.is_there()? {
@@ -150,7 +150,7 @@ impl Store {
         self.files.lock()
     }
 
-    /// The same, for who joins files.
+    /// [`lock`](Store::lock) for joining files.
     pub fn lock_alone(&self) -> Result<Lock<'_>> {
         self.files.lock_alone()
     }
@@ -189,8 +189,8 @@ impl Store {
         self.files.has(&key::<T>(partition, name))
     }
 
-    /// Whether a table has a file of this name on a partition's day, for whatever service. In a bucket only that of the
-    /// partition is looked for: there are no locks there, so the answer could be old.
+    /// Whether a table has a file of this name on a partition's day, for any service. In a bucket this looks only at the
+    /// partition's own service: a bucket has no locks, so the answer may be old.
     pub fn has_in_any_service<T: TableRow>(&self, partition: &Partition, name: &str) -> Result<bool> {
         if self.has::<T>(partition, name)? {
             return Ok(true);
@@ -236,7 +236,7 @@ impl Store {
         self.files.delete(&key::<T>(partition, name))
     }
 
-    /// Deletes what a process that was killed has left. Only for who holds the lock.
+    /// Deletes the files that a killed process left unfinished. The caller must hold the lock.
     pub fn sweep(&self) -> Result<()> {
         self.files.sweep()
     }

@@ -15,7 +15,7 @@ const ROWS: usize = 1 << 16;
 /// Writes the calls of a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct CallRows {
-    /// Whose calls they are.
+    /// The run of the calls.
     pub run_id: i64,
 }
 
@@ -28,7 +28,7 @@ struct Sink<W: Write + Send> {
 }
 
 impl CallRows {
-    /// Writes them as a Parquet file. Fails where reading or writing does.
+    /// Writes them as a Parquet file. Fails if reading or writing fails.
     pub fn write<R: Read, W: Write + Send>(self, reader: TraceReader<R>, out: W) -> io::Result<()> {
         let out = Writer::of::<CallRow>(out)?;
         let header = reader.header().clone();

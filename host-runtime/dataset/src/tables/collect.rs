@@ -44,11 +44,11 @@ pub struct Collected {
     pub functions: Vec<FunctionRow>,
     /// Its paths.
     pub paths: Vec<PathRow>,
-    /// What they did.
+    /// The figures of the paths.
     pub stats: Vec<StatRow>,
     /// Its slow calls.
     pub spans: Vec<SpanRow>,
-    /// What makes the figures doubtful. Each is a sentence without its full stop.
+    /// Reasons why the figures may be wrong. Each is a sentence without its full stop.
     pub warnings: Vec<String>,
     /// The name of the first module; empty if there is none.
     pub module: String,

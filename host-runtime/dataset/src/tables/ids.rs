@@ -9,13 +9,13 @@ pub fn function_id(name: &str) -> i64 {
     id(&[name.as_bytes()])
 }
 
-/// The id of a path of calls: of the caller's path (0 for what the host calls) and the function, as 16 bytes, big-endian.
+/// The id of a path of calls. It hashes 16 bytes: the id of the caller's path (0 for the host) and the function's, big-endian.
 pub fn path_id(parent: i64, function: i64) -> i64 {
     id(&[&parent.to_be_bytes(), &function.to_be_bytes()])
 }
 
-/// The id of a run: of what the trace's header says about when, where and what it was. A trace that is taken twice, or that has grown,
-/// is the same run.
+/// The id of a run. It hashes the header's time, host and command. So a trace that is added twice, or that has grown, is the same
+/// run.
 pub fn run_id(header: &Header) -> i64 {
     let Header { clock, anchor, host, command, .. } = header;
     let numbers = [

@@ -13,8 +13,8 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Gathers the rows of the runs that are wanted: first the runs, then what their paths did, then these paths and the functions. Memory is
-/// in proportion to the runs and to the paths of all of them together, which have a limit.
+/// Gathers the rows of the wanted runs: first the runs, then the figures of their paths, then these paths and the functions. Memory
+/// grows with the runs and with the paths of all of them together; the paths have a limit.
 #[derive(Debug, Default)]
 pub struct Load {
     /// The generation that holds, and the place in `chosen`, of each run that is wanted.
@@ -37,7 +37,7 @@ pub struct Load {
     each: bool,
 }
 
-/// What a path did.
+/// The figures of a path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     calls: u64,
@@ -229,7 +229,7 @@ impl Load {
     ///
     /// # Errors
     ///
-    /// What they differ in, or that there are none.
+    /// If there are no runs, or if they differ in a column that can't be mixed.
     pub fn check(&self) -> Result<(), LoadError> {
         let nothing = if self.is_empty { LoadError::Empty } else { LoadError::Nothing };
         let first = self.chosen.first().ok_or(nothing)?;

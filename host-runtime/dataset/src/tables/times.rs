@@ -5,7 +5,7 @@ const MIDNIGHT: &str = "0000-00-00T00:00:00.000000Z";
 /// The length of a date.
 const DATE: usize = 10;
 
-/// A time as [`start_text`] writes it, of one that may end early, and may have a space between its date and its hour; `None` for what is no
+/// A time in the form of [`start_text`]. The input may end early, and may have a space between date and hour. `None` if it is not a
 /// time.
 pub(super) fn whole_time(text: &str) -> Option<String> {
     let text = text.trim();
