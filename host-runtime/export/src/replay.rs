@@ -173,7 +173,7 @@ impl<W: Write> TraceVisitor for Replayer<W> {
     }
 }
 
-/// What makes a name a call. C++ names have their parameters with them.
+/// The `()` after a name. Names of C++ have their parameters already.
 fn parentheses(label: &str) -> &'static str {
     if label.ends_with(')') { "" } else { "()" }
 }

@@ -5,12 +5,12 @@
 //! 3,2,0,2,7,"life::step",1000,5000,2000,leave
 //! ```
 //!
-//! A call is written when it ends, so inner calls come before outer ones. `id` counts calls from 1, `parent` is 0 for a
-//! call of the host, `function` is empty for a call with a lost enter, and for `[other]`: calls over the limits. Times
+//! A call is written when it ends, so inner calls come before outer ones. `id` counts calls from 1. `parent` is 0 for a
+//! call of the host. `function` is empty for a call with a lost enter, and for `[other]`: calls over the limits. Times
 //! count from the trace's beginning, as in [`Range`](kperf_profile::Range). `self_nanos` is empty for the slow calls of a
-//! profile: not all of their calls are known. `ending` is `leave`, or how else the call ended: `unwound`, `trap`, `exit`,
-//! `lost`, `cut off`. It is `counted` if the call was only counted: then its length is unknown, and the line has none.
-//! Where instructions are the clock the columns say so: `start_instructions`, and so on.
+//! profile, since their callees are not all known. `ending` is `leave`, `unwound`, `trap`, `exit`, `lost` or `cut off`.
+//! It is `counted` for a call of a function that is only counted: the line then has no duration.
+//! If the clock counts instructions, the columns are `start_instructions` and so on.
 
 use crate::names::Names;
 use kperf_profile::{CallFilter, CallSink, Exported, ListedCall, Symbols, Unit, is_stand_in, list_calls};
@@ -19,7 +19,7 @@ use std::io::{self, Read, Write};
 
 /// Writes the calls of a trace that a filter lets through, while it is read.
 ///
-/// Fails where reading or writing does; `progress` gets the number of bytes read.
+/// Fails if reading or writing fails. `progress` gets the number of bytes read.
 pub fn write<R: Read, W: Write>(
     reader: TraceReader<R>,
     filter: &CallFilter<'_>,
@@ -54,7 +54,7 @@ impl<W: Write> CallSink for Lines<W> {
     }
 }
 
-/// Every name is quoted: readers that look at the first rows only must learn that names may be.
+/// Every name is quoted: some readers look only at the first rows to find out whether names may be quoted.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

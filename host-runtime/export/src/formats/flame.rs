@@ -114,10 +114,10 @@ fn draw(lines: &[String], options: &Options, chart: bool, mut out: impl Write) -
     out.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
 }
 
-/// Passes a picture on, and adds a dark style for readers who want one: a dark ground, and light text outside of boxes.
+/// Passes a picture on, and adds a style for dark mode: a dark background, and light text outside of boxes.
 struct WithDarkStyle<W> {
     out: W,
-    /// What came so far, until the picture's own style comes.
+    /// The text so far, until the picture's own style comes.
     head: Option<Vec<u8>>,
 }
 
@@ -162,7 +162,7 @@ impl<W: Write> Write for WithDarkStyle<W> {
     }
 }
 
-/// What a part takes beside its stack, in bytes.
+/// The size of a part without its stack, in bytes.
 const PART_LEN: usize = 40;
 /// How many bytes the names of the open calls of a lane have at most.
 const MAX_STACK: usize = 1 << 20;
@@ -178,7 +178,7 @@ struct Chart {
     bytes: u64,
 }
 
-/// What ran on a lane, in the order of time.
+/// The stacks that ran on a lane, in the order of time.
 #[derive(Default)]
 struct Lane {
     parts: Vec<(String, u64)>,
@@ -188,7 +188,7 @@ struct Lane {
 }
 
 impl Chart {
-    /// Notes what ran until now.
+    /// Notes the stack that ran until now.
     fn until(&mut self, lane: LaneId, ticks: u64) -> Option<&mut Lane> {
         let now = nanos_since_anchor(&self.header, ticks);
         let lane = self.lanes.get_mut(&lane)?;

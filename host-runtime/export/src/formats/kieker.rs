@@ -1,4 +1,4 @@
-//! Records of Kieker, in its text format: what its trace analysis reads.
+//! Records of Kieker, in the text format that its trace analysis reads.
 //!
 //! ```text
 //! kieker.map    $0=kieker.common.record.misc.KiekerMetadataRecord
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Each call of the host is a trace of Kieker's; `eoi` is the call's place in it, `ess` its depth. Times are nanoseconds
-//! since 1970. Kieker takes signatures as Java has them, `package.Class.method()`, so a name's `::` and `/` become dots,
-//! and what else means something there (blanks, brackets, semicolons) becomes `_`.
+//! since 1970. Kieker reads signatures of Java, `package.Class.method()`, so a name's `::` and `/` become dots, and other
+//! characters with a meaning in signatures (blanks, brackets, semicolons) become `_`.
 
 use kperf_abi::FuncId;
 use kperf_profile::{CallFilter, CallSink, Exported, ListedCall, MAX_CACHED, Symbols, list_calls};
@@ -16,22 +16,22 @@ use kperf_trace::{Anchor, Calendar, TraceReader};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::{self, Read, Write};
 
-/// Name of the file that says what the records' numbers mean.
+/// Name of the file with the record types' numbers.
 pub const MAP_FILE: &str = "kieker.map";
-/// Name of the file with the records. Kieker wants files to begin so.
+/// Name of the file with the records. Kieker requires this beginning.
 pub const RECORDS_FILE: &str = "kieker-19700101-000000000-UTC-000-Thread-1.dat";
 
-/// Writes what the records' numbers mean.
+/// Writes the record types' numbers.
 pub fn write_map(mut out: impl Write) -> io::Result<()> {
     writeln!(out, "$0=kieker.common.record.misc.KiekerMetadataRecord")?;
     writeln!(out, "$1=kieker.common.record.controlflow.OperationExecutionRecord")?;
     out.flush()
 }
 
-/// Writes a record for each call of a trace that a filter lets through, while it is read; `program` is where they say
-/// that they are from.
+/// Writes a record for each call of a trace that a filter lets through, while it is read. The records name `program` as
+/// their origin.
 ///
-/// Fails where reading or writing does; `progress` gets the number of bytes read.
+/// Fails if reading or writing fails. `progress` gets the number of bytes read.
 pub fn write_records<R: Read, W: Write>(
     reader: TraceReader<R>,
     filter: &CallFilter<'_>,
@@ -69,7 +69,7 @@ impl<W: Write> CallSink for Records<W> {
     }
 }
 
-/// The signatures of functions: where two would have the same, the later one gets its id.
+/// The signatures of functions. If two functions would have the same signature, the later one's id is added to it.
 #[derive(Default)]
 struct Signatures {
     made: FxHashMap<FuncId, String>,
@@ -94,7 +94,7 @@ impl Signatures {
     }
 }
 
-/// A name as Java would have it. What has no class gets one, for Kieker takes the last part as the method.
+/// A name in Java's form. A name without a class gets one, since Kieker takes the last part as the method.
 fn signature(name: &str) -> String {
     let dotted = name.replace("::", ".").replace('/', ".");
     let parts: Vec<String> = dotted.split('.').filter(|part| !part.is_empty()).map(word).collect();

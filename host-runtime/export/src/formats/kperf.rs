@@ -12,12 +12,11 @@
 //! ([`Options::leave_ids`]).
 //!
 //! k-perf shares ids between overloads, doesn't escape names, and cuts every duration to whole microseconds, so that
-//! short calls take no time. Here ids are unique and names escaped. Its script takes whole numbers only (`int()`), so it
-//! is the points in time that are cut, not the durations: a call during which the clock steps from one microsecond to
-//! the next takes 1, others 0, and the sum over many calls is right. The script takes the first function that nothing calls
-//! for the program: it draws what that calls, and nothing else, in shares of its time, by which it divides. So the first call of a
-//! lane takes 1 at least. It stays the first, whatever it is (Kotlin's is an initializer): calls are in the order of time, and a filter
-//! that leaves it out makes another the first.
+//! short calls take no time. Here ids are unique and names escaped. Its script reads whole numbers only (`int()`), so this
+//! cuts points in time to whole microseconds, not durations. A call during which the clock steps from one microsecond to
+//! the next takes 1, others 0, and the sum over many calls is right. The script takes the first function without a caller
+//! as the program. It draws only that function's callees, and divides by its time. So the first call of a lane takes at
+//! least 1. Calls stay in the order of time, so the first may be an initializer (as in Kotlin); a filter can remove it.
 
 use kperf_abi::FuncId;
 use kperf_profile::frames::{AtRange, Ending, TraceVisitor, Visitor};

@@ -59,14 +59,14 @@ impl<W: Write> Packets<W> {
         let track = proto::Track { uuid: PROCESS, process: Some(process), ..proto::Track::default() };
         self.write(proto::Packet {
             sequence: SEQUENCE,
-            // What was interned before is forgotten.
+            // Readers forget all interned strings.
             sequence_flags: 1,
             track: Some(track),
             ..proto::Packet::default()
         })
     }
 
-    /// Makes readers forget what was interned.
+    /// Makes readers forget all interned strings.
     fn forget(&mut self) -> io::Result<()> {
         self.write(proto::Packet { sequence: SEQUENCE, sequence_flags: 1, ..proto::Packet::default() })
     }

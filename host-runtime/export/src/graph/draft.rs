@@ -19,7 +19,7 @@ pub(super) struct Draft {
     pub(super) left_out: usize,
 }
 
-/// What decides whether a box is part of a chain.
+/// The figures that decide whether a box is part of a chain.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fact {
     pub(super) calls: u64,
@@ -27,8 +27,8 @@ pub(super) struct Fact {
     pub(super) self_share: f64,
 }
 
-/// Draws the most important of `candidates` boxes, as many as fit; `draw` drafts the first `n`. `noun`: what a box is, a
-/// function or a path.
+/// Draws the most important of `candidates` boxes, as many as fit; `draw` drafts the first `n`. `noun`: "function" or
+/// "path".
 pub(super) fn fitting(
     candidates: usize,
     options: &Options,

@@ -5,7 +5,7 @@ use crate::graph::picture::{Edge, Vertex};
 use kperf_profile::Unit;
 use rustc_hash::FxHashMap;
 
-/// What a box called that isn't drawn.
+/// A box's callees that aren't drawn.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rest {
     callees: usize,

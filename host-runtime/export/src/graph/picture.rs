@@ -56,8 +56,8 @@ pub struct Edge {
 /// How a profile is drawn.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Functions (or paths) with less of the whole time are not drawn one by one; 0 to 1. What a box calls of these is
-    /// drawn as `n others` if all of them together have as much.
+    /// Functions (or paths) with a smaller share of the whole time get no box of their own; 0 to 1. A box's callees among
+    /// these are drawn together as `n others`, if their sum has at least this share.
     pub min_share: f64,
     /// The most boxes, `n others` included, at least 1; those with the least time are left out.
     pub max_vertices: usize,

@@ -84,8 +84,8 @@ pub(super) fn write(
     out.write_all(rest.as_bytes())
 }
 
-/// What the page may do: run its own style and script, which are known by their hashes, and show and save its own pictures.
-/// So nothing that a trace brings along can run or be fetched, whatever a mistake in the page lets through.
+/// The page's Content-Security-Policy. It allows the page's own style and script, by their hashes, and its own pictures.
+/// So text from a trace can't run or fetch anything, even if the page has a mistake.
 fn policy(style: &str, script: &str) -> String {
     let hash = |text: &str| STANDARD.encode(Sha256::digest(text.as_bytes()));
     format!(

@@ -27,7 +27,7 @@ pub(super) struct PageData<'a> {
     self_nanos: f64,
     calls: u64,
     warnings: Vec<String>,
-    /// What the pictures leave out, and how exact their figures are.
+    /// Notes about omitted calls and about the precision of figures.
     notes: Vec<Note>,
     modules: Vec<String>,
     /// Places in the source as text; the first is empty.
