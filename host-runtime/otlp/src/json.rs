@@ -1,7 +1,8 @@
-//! Requests in OTLP's JSON. The Collector's file receiver reads it, one request a line.
+//! Requests in OTLP's JSON.
 //!
-//! OTLP's JSON is protobuf's JSON with a few exceptions: ids are hexadecimal, enumerations are numbers. Integers of 64 bits
-//! are strings. Only fields that this crate writes are converted.
+//! The Collector's file receiver reads it, one request on each line. OTLP's JSON is protobuf's JSON with a few exceptions:
+//! ids are hexadecimal, enumerations are numbers. Integers of 64 bits are strings. Only fields that this crate writes are
+//! converted.
 //! <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>
 
 mod metrics;
@@ -50,10 +51,10 @@ pub fn profiles(body: &[u8]) -> Result<String, DecodeError> {
     Ok(serde_json::to_string(&Json(&request)).unwrap_or_default())
 }
 
-/// A message, to be written.
+/// Serializes a message.
 struct Json<'a, T>(&'a T);
 
-/// Several of them.
+/// Serializes several messages.
 struct List<'a, T>(&'a [T]);
 
 impl<'a, T> Serialize for List<'a, T>
@@ -131,7 +132,7 @@ impl Serialize for Json<'_, AnyValue> {
             Some(Value::KvlistValue(list)) => {
                 map.serialize_entry("kvlistValue", &Values { values: List(&list.values) })?;
             }
-            // Nothing here writes bytes, or indices of strings.
+            // This crate writes no bytes and no indices of strings.
             Some(Value::BytesValue(_) | Value::StringValueStrindex(_)) | None => {}
         }
         map.end()

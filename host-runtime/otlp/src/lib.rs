@@ -18,7 +18,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`profiles`] makes requests of a profile: OpenTelemetry's newest signal, which Collectors take behind a feature gate.
+//! [`profiles`] makes requests of a profile: OpenTelemetry's newest signal, which Collectors take only with a feature gate.
 //!
 //! The feature `exporter` adds the module of that name, which sends spans to a Collector. Without it the crate does no IO of
 //! its own, reads no clock, needs no random numbers, and builds for `wasm32-unknown-unknown`.

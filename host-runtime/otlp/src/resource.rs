@@ -13,7 +13,7 @@ pub const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.37.0";
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What made the spans.
+/// The instrumentation scope of all spans.
 pub(crate) fn scope() -> InstrumentationScope {
     InstrumentationScope { name: "kperf-wasm".into(), version: VERSION.into(), ..Default::default() }
 }

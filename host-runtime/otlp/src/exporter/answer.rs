@@ -98,7 +98,7 @@ mod tests {
         let is_hopeless = |error| matches!(answer(error), Answer::Hopeless { .. });
         assert!(is_hopeless(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)));
         assert!(is_hopeless(rustls::Error::AlertReceived(AlertDescription::UnknownCA)));
-        // What a proxy says that is just being reloaded.
+        // A proxy sends this while it is being reloaded.
         assert!(!is_hopeless(rustls::Error::DecryptError));
         for alert in [
             AlertDescription::InternalError,

@@ -4,7 +4,7 @@ use kperf_profile::{grouped, printable};
 use std::fmt;
 use std::time::Duration;
 
-/// What became of the spans of a trace: `attempted` is the sum of `acknowledged`, `rejected` and `failed`, and `expected` the sum of
+/// The counts of a trace's spans. `attempted` is the sum of `acknowledged`, `rejected` and `failed`, and `expected` the sum of
 /// `elided`, `attempted` and `dropped`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delivery {
@@ -23,7 +23,7 @@ pub struct Delivery {
     pub failed: u64,
     /// Spans that were never sent: sending had ended before.
     pub dropped: u64,
-    /// Whether the trace was read to its end. If not, `expected` is only what was read.
+    /// Whether the trace was read to its end. If not, `expected` counts only the calls before.
     pub whole: bool,
     /// Requests that were acknowledged.
     pub requests: u64,
@@ -41,7 +41,7 @@ pub struct Delivery {
 /// A message of the Collector or of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What the message is about.
+    /// The subject of the message.
     pub about: About,
     /// The text of the Collector or of an error, unchanged.
     pub text: String,
@@ -51,7 +51,7 @@ pub struct Message {
     pub spans: u64,
 }
 
-/// What a message is about.
+/// The subject of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
     /// Spans that the Collector rejected.
@@ -75,7 +75,7 @@ impl Delivery {
         self.whole && self.acknowledged + self.elided == self.expected
     }
 
-    /// Whether sending the trace again may help: some spans failed or were not sent. A Collector rejects again what it rejected.
+    /// Whether sending the trace again may help: some spans failed or were not sent. A rejected span would be rejected again.
     pub fn can_be_sent_again(&self) -> bool {
         !self.whole || self.failed > 0 || self.dropped > 0
     }

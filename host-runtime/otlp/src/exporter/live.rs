@@ -13,8 +13,8 @@ use kperf_trace::TraceReader;
 /// A sink for a recorder, whose spans are sent while the program runs.
 ///
 /// The sink is a file without a name, which grows with the trace (0.03 to 1.5 bytes a call) and is deleted at the end. So a
-/// slow or absent Collector costs disk space, but neither time of the program nor spans: requests are retried while the
-/// recording goes on. [`Config::give_up_after`] counts from its end, when the sink is dropped.
+/// slow or absent Collector costs disk space, but no time of the program and no spans: requests are retried while the
+/// recording goes on. [`Config::give_up_after`] counts from the recording's end, when the sink is dropped.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Sends spans (or metrics, or profiles) to a Collector, over HTTP or gRPC, and counts what became of each.
+//! Sends spans (or metrics, or profiles) to a Collector, over HTTP or gRPC, and counts them by their result.
 //!
 //! [`Settings`] and the environment make a [`Config`]; [`Sending::start`] sends the requests of a [`Source`], with its own
 //! threads and runtime, so it works in any program; [`Sending::wait`] returns the [`Delivery`].

@@ -105,7 +105,7 @@ impl Sending {
             runtime.block_on(async {
                 let tasks: Vec<_> = (0..IN_FLIGHT).map(|_| tokio::spawn(sender.clone().work())).collect();
                 for task in tasks {
-                    // A panic in a task is not hidden: its spans are missing from the sum.
+                    // A panic in a task still shows: its spans are missing from the sum.
                     let _ = task.await;
                 }
                 // The encoder notices that its requests are not taken any more.
@@ -113,16 +113,16 @@ impl Sending {
             });
             drop(runtime);
             if !sender.status.is_stopped() {
-                // After a stop it may be waiting for a recording that goes on.
+                // Not after a stop: the encoder may then wait for a recording that goes on.
                 let _ = encoding.join();
             }
-            // At once: after a stop, the encoder may still be counting.
+            // Under one lock: after a stop, the encoder may still be counting.
             let delivery = sender.status.count(|delivery| {
                 delivery.elapsed = begun.elapsed();
                 delivery.dropped = delivery.expected - delivery.elided - delivery.attempted;
                 delivery.clone()
             });
-            // Nobody may be waiting.
+            // Fails if no one waits for it.
             let _ = sender_done.send(delivery.clone());
             delivery
         };
@@ -254,7 +254,7 @@ impl Encoder {
     }
 }
 
-/// What the tasks share.
+/// The data that all tasks share.
 struct Sender {
     transport: Transport,
     config: Config,

@@ -46,7 +46,7 @@ fn client_config(config: &Config) -> Result<ClientConfig> {
                 "the system's certificates: {error}; name a file with OTEL_EXPORTER_OTLP_CERTIFICATE"
             ))
         })?,
-        // Nobody will ask.
+        // No connection uses them.
         None => builder.with_root_certificates(RootCertStore::empty()),
     };
     Ok(match &config.identity {

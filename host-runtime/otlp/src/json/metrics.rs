@@ -1,4 +1,4 @@
-//! Metrics.
+//! Metrics in OTLP's JSON.
 
 use super::{Json, List, Long};
 use crate::proto::collector::metrics::v1::ExportMetricsServiceRequest;
@@ -55,7 +55,7 @@ impl Serialize for Json<'_, Metric> {
             Some(Data::ExponentialHistogram(histogram)) => {
                 map.serialize_entry("exponentialHistogram", &Json(histogram))?;
             }
-            // Nothing here writes other kinds.
+            // This crate writes no other kinds.
             _ => {}
         }
         map.end()

@@ -1,4 +1,4 @@
-//! Profiles.
+//! Profiles in OTLP's JSON.
 
 use super::{Hex, Json, List, Long};
 use crate::proto::collector::profiles::v1development::ExportProfilesServiceRequest;

@@ -1,4 +1,4 @@
-//! Spans.
+//! Spans in OTLP's JSON.
 
 use super::{Hex, Json, List, Long};
 use crate::proto::collector::trace::v1::ExportTraceServiceRequest;

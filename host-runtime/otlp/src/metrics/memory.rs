@@ -1,4 +1,4 @@
-//! What functions allocated, as metrics.
+//! Allocations of functions, as metrics.
 
 use super::functions::request_of;
 use crate::attribute::string;
@@ -12,7 +12,7 @@ use crate::spans::functions::{attributes_of, shortened};
 use kperf_abi::FuncId;
 use kperf_profile::{Count, HOST, HeapFigures, LOST, NodeId, OTHER};
 
-/// How many points a function has at most: one in each metric.
+/// The maximum number of a function's points: one in each metric.
 const METRICS: u64 = 4;
 
 impl Encoder {
@@ -55,7 +55,7 @@ impl Encoder {
             value: Some(Value::AsInt(value.min(i64::MAX as u64) as i64)),
             ..NumberDataPoint::default()
         };
-        // When collected objects are freed is unknown.
+        // The time at which collected objects are freed is unknown.
         let followed = || functions.iter().filter(|(_, figures)| figures.blocks > Count::default());
         let metrics: Vec<_> = [
             (

@@ -2,10 +2,9 @@
 //!
 //! * A request has several profiles over the same stacks: the self time of each path (`wall`, or `instructions`), its calls (`calls`),
 //!   and its own allocations (`alloc_space`, `alloc_objects`) if they were recorded.
-//! * A location has a line for each function that its instruction was written in, as far as known: the inlined ones, and the one
-//!   around them.
+//! * A location has a line for each function of its instruction, if known: the inlined functions, and the function around them.
 //! * A sample links to its span.
-//! * Each request has a dictionary of its own, with only what it uses.
+//! * Each request has a dictionary of its own, with only the entries that it uses.
 
 mod dictionary;
 mod options;

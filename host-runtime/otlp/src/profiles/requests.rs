@@ -13,8 +13,8 @@ use kperf_profile::{
 };
 use prost::Message as _;
 
-/// Gives a profile's requests to `send`, one after the other: an `ExportProfilesServiceRequest` each; a `ProfilesData` has the
-/// same bytes. [`Request::spans`] counts profiles, as a Collector does when it rejects some. Returns what was cut off very deep paths.
+/// Gives a profile's requests to `send`, one after the other. Each is an `ExportProfilesServiceRequest`; a `ProfilesData` has the
+/// same bytes. [`Request::spans`] counts profiles, as a Collector does when it rejects some. Returns how many very deep paths it cut.
 ///
 /// # Errors
 ///
@@ -27,7 +27,7 @@ pub fn profiles<E>(
     profiles_with_memory(profile, None, options, send)
 }
 
-/// [`profiles`], with what each path allocated: `heap` has followed the calls of the same tree.
+/// [`profiles`], with the allocations of each path. `heap` must have followed the calls of the same tree.
 ///
 /// # Errors
 ///

@@ -26,7 +26,7 @@ pub struct SlowFilter<'a> {
 }
 
 /// Reads a profile for the spans of its slow calls. A sample has no time, but windows count all calls: if a recorder counted one call
-/// of a function, and that call was slow, all samples in the function belong to this call. The ids are those of the spans that
+/// of a function, and that call was slow, all samples in the function belong to this call. The ids are the same as
 /// [`Spans`](crate::Spans) gives with the same seed and parent. Samples in a call that `filter` leaves out belong to the span
 /// around it.
 ///

@@ -388,7 +388,7 @@ impl Visitor for Encoder {
 
     #[inline]
     fn stands_for(&mut self, frame: &mut Frame, calls: u64) {
-        // They are as deep as nobody asks for, and their time is that of the frame.
+        // These calls are deeper than any span that is asked for, and their time is the frame's.
         let others = calls.saturating_sub(1);
         frame.inside.elided = frame.inside.elided.saturating_add(others);
         self.elided.by_depth.calls = self.elided.by_depth.calls.saturating_add(others);

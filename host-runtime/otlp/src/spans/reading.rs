@@ -104,8 +104,8 @@ impl<R: Read> Spans<R> {
         }
     }
 
-    /// The spans so far that don't fill a request: for a growing trace whose spans must not wait for more. The size of requests then
-    /// depends on when this is called; the spans and their order don't.
+    /// The spans so far that don't fill a request yet, for a growing trace: its spans must not wait for more. The size of requests
+    /// then depends on when this is called; the spans and their order don't.
     pub fn partial(&mut self) -> Option<Request> {
         let batch = &mut self.frames.visitor().batch;
         batch.cut();

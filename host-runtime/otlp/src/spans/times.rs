@@ -2,7 +2,7 @@
 
 use kperf_trace::{Anchor, Calendar, Header};
 
-/// A [`Calendar`] that caches its last result: with a ticker hundreds of calls in a row begin and end at the same tick.
+/// A [`Calendar`] that caches its last result. With a ticker, hundreds of successive calls begin and end at the same tick.
 #[derive(Clone, Debug)]
 pub(crate) struct Times {
     calendar: Calendar,
