@@ -22,7 +22,7 @@ pub const OTHER: FuncId = FuncId(u32::MAX - 3);
 /// The recorder's work on the guest's thread: handing over events, or waiting for room.
 pub const RECORDER: FuncId = FuncId(u32::MAX - 4);
 
-/// Whether an id is none of a real function.
+/// Whether an id is not a real function's.
 pub fn is_stand_in(func: FuncId) -> bool {
     func.0 >= RECORDER.0
 }
@@ -97,7 +97,7 @@ impl Symbols {
         self.without_code = true;
     }
 
-    /// Adds the table in these bytes. What can't be used is kept as a problem.
+    /// Adds the table in these bytes. A table that can't be used is kept as a problem.
     pub fn add_bytes(&mut self, bytes: &[u8]) {
         let table = match self.without_code {
             false => SymbolTable::from_bytes(bytes),
@@ -285,7 +285,7 @@ fn has_number(name: &str) -> bool {
 /// Names come from the module, which isn't trusted.
 pub fn printable(text: &str) -> Cow<'_, str> {
     let bad = |c: char| {
-        // XML has no place for the last two, in whatever form: a picture with one in it is none.
+        // XML forbids the last two, also escaped: a picture that contains one is invalid.
         c.is_control()
             || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
             || matches!(c, '\u{fffe}' | '\u{ffff}')
@@ -341,7 +341,7 @@ mod tests {
             [0, 1, 2, 3].map(|id| symbols.label(FuncId(id))),
             ["copy #0", "one", "copy #2", "evil\\u{1b}[2J\\n\\u{202e}ü\\u{200f}\\u{2028}"]
         );
-        // Names that look as if they were told apart, and those that look alike when they are printed.
+        // Names that look as if they had a number added, and names that look the same when printed.
         symbols.add(table("b", 4, &["copy #2", "a\nb", "a\\nb", "a #b"]));
         assert_eq!(
             [2, 4, 5, 6, 7].map(|id| symbols.label(FuncId(id))),

@@ -161,8 +161,8 @@ impl<'a> CallPlaces<'a> {
         frames
     }
 
-    /// The same of the call of a function, in a profile. If there are several places, what all of them have in common: the line of
-    /// the innermost of these is 0 if they differ in it.
+    /// The frames at the call of a function, in a profile. If there are several places, these are the frames that all of them share;
+    /// the line of the innermost is 0 if the places differ in it.
     pub fn frames_of_call(&mut self, profile: &Profile, caller: FuncId, callee: FuncId) -> Vec<Frame> {
         // With a filter, the caller may have called something in between.
         if profile.hidden_calls > 0 {
@@ -183,8 +183,8 @@ impl<'a> CallPlaces<'a> {
         common.unwrap_or_else(|| vec![Frame::ANYWHERE])
     }
 
-    /// The time in ticks that samples found a path's innermost function at places of its code, by the frames there. What nothing more
-    /// is known of is left out.
+    /// The sampled time of a path's innermost function in ticks, by the frames at the sampled places. Places without known frames are
+    /// left out.
     pub fn sampled(&mut self, places: &TreePlaces, id: NodeId, func: FuncId) -> BTreeMap<Vec<Frame>, u64> {
         let mut sums = BTreeMap::new();
         for (&(_, offset), place) in places.range((id, 0)..=(id, u32::MAX)) {

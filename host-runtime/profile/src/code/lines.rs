@@ -19,16 +19,16 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Lines {
     /// A row for each line, or each set of lines, of each function.
     pub rows: Vec<LineRow>,
-    /// Sum of all self times in nanoseconds, those included of which no line is known.
+    /// The sum of all self times in nanoseconds, also of unknown lines.
     pub self_nanos: f64,
-    /// The part of it of which the line is known.
+    /// The part of it in known lines.
     pub known_nanos: f64,
 }
 
 /// A line of a function, or several that share their call sites. Times are nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineRow {
-    /// The function whose code the line is in. The line may be one of another function that was inlined there.
+    /// The function that contains the line's code. The line itself may be in another function, which was inlined.
     pub func: FuncId,
     /// The places that are known, in the order of their files and lines.
     pub places: Vec<SourcePlace>,

@@ -31,7 +31,7 @@ impl ProfileDiff {
         Ok(())
     }
 
-    /// The columns. A table has those of the metric's test only if several runs are compared.
+    /// The columns. The metric's test has columns only if several runs are compared.
     pub fn columns(&self, metric: Metric) -> [Column; 17] {
         let tested = self.whole.calls.test.is_some();
         let if_tested = |title| if tested { title } else { "" };

@@ -214,7 +214,7 @@ pub struct ProfileDiff {
 }
 
 impl ProfileDiff {
-    /// Compares. A run that lacks what others of its side have counts as 0 there.
+    /// Compares the runs. If a run lacks a function or path of its side, it counts as 0 there.
     pub fn new(before: &[Sample], after: &[Sample], metric: Metric) -> ProfileDiff {
         let names: BTreeSet<&String> =
             before.iter().chain(after).flat_map(|sample| sample.by_name.keys()).collect();

@@ -29,7 +29,7 @@ pub struct Counts {
     pub unwound: [u64; Reason::ALL.len()],
     /// Frames closed in a gap.
     pub closed_in_gaps: u64,
-    /// Frames that stood open at the trace's end.
+    /// Frames that were open at the trace's end.
     pub cut_off: u64,
     /// Frames whose enter was lost.
     pub without_enter: u64,

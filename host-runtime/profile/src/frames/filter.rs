@@ -4,8 +4,8 @@ use kperf_trace::LaneId;
 use std::fmt;
 use std::str::FromStr;
 
-/// Which calls are wanted. It is as if the other calls had had no probes: the calls that they made move up a level, and their
-/// own time counts for their caller.
+/// Which calls are wanted. The others are treated as if they had no probes: their callees move up a level, and their self time
+/// counts for their caller.
 #[derive(Clone)]
 pub struct CallFilter<'a> {
     /// Which functions, by their names as the source has them.
@@ -64,12 +64,12 @@ pub enum WindowChoice {
     Nth(u64),
 }
 
-/// A range of time, both ends included, in nanoseconds since the beginning of the trace. The beginning is the reader's
-/// ([`TraceReader::with_beginning`](kperf_trace::TraceReader::with_beginning)), or else the beginning of the first block's
-/// lane.
+/// A range of time, both ends included, in nanoseconds since the trace's beginning. That is set in the reader
+/// ([`TraceReader::with_beginning`](kperf_trace::TraceReader::with_beginning)); by default it is the beginning of the first
+/// block's lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// Its begin.
+    /// Its beginning.
     pub start_nanos: u64,
     /// Its end.
     pub end_nanos: u64,

@@ -1,4 +1,4 @@
-//! A filter in front of another visitor.
+//! A visitor that filters calls for another visitor.
 
 use crate::frames::filter::CallFilter;
 use crate::frames::named::TraceVisitor;
@@ -10,7 +10,7 @@ use kperf_trace::{Allocation, Anchor, CallParent, Header, LaneId, SpanLink};
 use rustc_hash::FxHashMap;
 
 /// Whether calls are shown as they were, or only the part of each that lies in the filter's range. Lists show calls as they
-/// were; sums need the parts, or the self time of what began earlier would have no bounds.
+/// were. Sums need the parts: otherwise the self time of a call that began earlier would have no bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtRange {
     /// As they were.
@@ -75,7 +75,7 @@ enum Progress {
 }
 
 impl Frame {
-    /// The level of what is inside it.
+    /// The level of its callees.
     fn inner_level(&self) -> u32 {
         self.level + u32::from(self.state != Progress::Unwanted)
     }
@@ -237,14 +237,14 @@ impl<V: TraceVisitor> Visitor for Filtered<'_, V> {
         ticks: u64,
     ) -> Result<(), V::Error> {
         if frame.state == Progress::Pending && self.has_lasted(&frame, ticks) {
-            // What is around it lasted at least as long.
+            // The frames around it lasted at least as long.
             self.pass_on(lane, parents, ticks)?;
             self.pass_on(lane, std::slice::from_mut(&mut frame), ticks)?;
         }
         let state = self.lanes.entry(lane).or_default();
         if frame.state != Progress::Passed {
             state.pending -= usize::from(frame.state == Progress::Pending);
-            // A clipped call contains only what lies in its shown part.
+            // A clipped call contains only the calls in its shown part.
             let is_inside = self.at_range == AtRange::Whole
                 || (frame.start_ticks <= self.range_ticks.1 && ticks >= self.range_ticks.0);
             if let Some(parent) = parents.last_mut().filter(|_| is_inside) {

@@ -5,7 +5,7 @@ use crate::symbols::Symbols;
 use kperf_abi::FuncId;
 use kperf_trace::{Anchor, CallParent, LaneId, SpanLink};
 
-/// A visitor that also gets what is not a frame. It keeps the symbols, as names are needed while the trace is read.
+/// A visitor that also gets symbols, spans, parents and anchors. It keeps the symbols, as names are needed while the trace is read.
 pub trait TraceVisitor: Visitor {
     /// The symbols so far.
     fn symbols(&mut self) -> &mut Symbols;
@@ -22,13 +22,12 @@ pub trait TraceVisitor: Visitor {
     /// The host makes a call; a filter may pass it on later.
     fn begins(&mut self, _lane: LaneId) {}
 
-    /// The link that a window's calls go below, if the tree is split by spans; the window has `calls` calls, all below
-    /// `span`.
+    /// The link above a window's calls, if the tree is split by spans. The window has `calls` calls, all with the parent `span`.
     fn window_of(&mut self, _span: SpanLink, _calls: u64, _nodes: usize) -> Option<FuncId> {
         None
     }
 
-    /// The link that sampled calls of this function go below, if the tree is split by spans.
+    /// The link above sampled calls of this function, if the tree is split by spans.
     fn slow_call(&mut self, _recorder: u32, _func: FuncId) -> Option<FuncId> {
         None
     }

@@ -12,9 +12,9 @@ pub enum Ending {
     Leave,
     /// It was unwound.
     Unwound(Reason),
-    /// It was closed somewhere in a gap of the trace. Its end here is the gap's.
+    /// It was closed somewhere in a gap of the trace. It gets the gap's end as its own.
     Lost,
-    /// The trace ended without a word about it: the recording was cut off.
+    /// It was still open when the trace ended: the recording was cut off.
     CutOff,
 }
 
@@ -37,9 +37,9 @@ impl Ending {
 
 /// Gets each frame that opens or closes. Ticks never go back within a lane.
 pub trait Visitor {
-    /// What the visitor remembers of an open frame.
+    /// The visitor's data about an open frame.
     type Frame;
-    /// Why it may want to stop.
+    /// The visitor's error, which ends the reading.
     type Error;
 
     /// The trace begins, with its first lane. Lanes that come later in the file may have begun earlier, unless the reader knows the
@@ -92,13 +92,13 @@ pub trait Visitor {
         Ok(())
     }
 
-    /// The function of a frame, for visitors who follow memory.
+    /// The function of a frame, for visitors that follow memory.
     fn function(&self, _frame: &Self::Frame) -> FuncId {
         OTHER
     }
 
-    /// The innermost of the open frames asked for memory, or gave it back. `by`: the function that did it, an allocator
-    /// that has left or the innermost frame's function; [`OTHER`] if that isn't known.
+    /// The innermost open frame allocated or freed memory. `by`: the function that did it: an allocator that has left, or
+    /// the innermost frame's own function; [`OTHER`] if it isn't known.
     fn allocation(
         &mut self,
         _lane: LaneId,
@@ -110,8 +110,8 @@ pub trait Visitor {
         Ok(())
     }
 
-    /// In the last `paused` ticks the guest's thread worked for the recorder, or waited for it. That is no self time of the
-    /// innermost frame. Successive pauses are joined.
+    /// In the last `paused` ticks the guest's thread worked for the recorder, or waited for it. This time is not self time of
+    /// the innermost frame. Successive pauses are joined.
     fn pause(
         &mut self,
         _lane: LaneId,

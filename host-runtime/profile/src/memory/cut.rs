@@ -1,5 +1,7 @@
-//! Calls of allocators that never ended. Until the host closes them, all calls look like their work, which isn't recorded:
-//! so allocations are lost, and this counts them.
+//! Counts the calls of allocators inside allocator calls that never ended.
+//!
+//! Until the host closes such a call, all later calls look like the allocator's own work. That isn't recorded, so their
+//! allocations are lost.
 
 use crate::frames::visitor::Ending;
 use crate::symbols::Symbols;
@@ -11,13 +13,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// How many lanes are kept.
 const MAX_LANES: usize = 1 << 12;
 
-/// Counts calls of allocators inside of others that never ended.
+/// The counter, fed with each call when it ends.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CutOffCalls {
     allocators: FxHashSet<FuncId>,
-    /// By lane: the ended calls of allocators within the calls that ended last, by depth, the outermost first.
+    /// For each lane, the depth of each call that ended last, the outermost first, and the ended allocator calls within it.
     ended: FxHashMap<LaneId, Vec<(usize, u64)>>,
-    /// How many of them are inside of calls of allocators that didn't leave.
+    /// How many ended allocator calls are inside of allocator calls that didn't leave.
     pub(crate) lost: u64,
 }
 
@@ -58,7 +60,7 @@ impl CutOffCalls {
             if ending == Ending::Leave {
                 inside = 1;
             } else {
-                // One that an exception ended inside of the guest was closed there, such as when memory is exhausted.
+                // If the guest caught the exception (such as for exhausted memory), the call was closed in time.
                 self.lost += if ending.is_caught() { 0 } else { inside };
                 inside = 0;
             }
@@ -92,7 +94,7 @@ mod tests {
         end(3, MALLOC, Ending::Leave);
         end(2, MALLOC, Ending::Leave);
         assert_eq!(end(1, FuncId(7), trap), 0);
-        // malloc { what the host calls next { malloc, malloc } }: the first never ends.
+        // malloc { the host's next call { malloc, malloc } }: the first never ends.
         end(4, MALLOC, Ending::Leave);
         end(4, MALLOC, Ending::Leave);
         end(3, FuncId(7), Ending::Leave);

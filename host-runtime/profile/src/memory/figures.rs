@@ -50,7 +50,7 @@ pub struct HeapFigures {
     pub blocks: Count,
     /// How many bytes were asked for.
     pub bytes: u64,
-    /// How many of these blocks are what others were resized to.
+    /// How many of these blocks came from resizing another.
     pub resized: Count,
     /// Blocks of these that were freed, or resized again, and their bytes.
     pub freed_blocks: Count,
@@ -68,7 +68,7 @@ pub struct HeapFigures {
     pub lifetime_ticks: u64,
     /// Allocations that failed.
     pub failed: u64,
-    /// Objects that are collected: nobody tells when they are gone.
+    /// Collected objects: the trace doesn't say when they are freed.
     pub objects: Count,
     /// Their bytes.
     pub object_bytes: u64,

@@ -30,7 +30,7 @@ pub const MAX_DISPLACED: usize = 1 << 18;
 const CLOCKS_SECONDS: f64 = 50e-6;
 const TICKER_SECONDS: f64 = 20e-3;
 
-/// How late a thread that isn't run records what its allocator has done, at most.
+/// How late a thread that lost its processor may record its allocator's work, at most.
 const LATE_SECONDS: f64 = 1.0;
 
 /// Bytes of a page of memory.
@@ -57,7 +57,7 @@ pub struct Heap {
     pub(super) slack: Option<u64>,
     /// Whether many records have the same time.
     pub(super) is_coarse: bool,
-    /// After so many ticks an end isn't that of a block before.
+    /// An end that is later by so many ticks does not belong to the earlier block.
     late: u64,
     /// The time of the last change that came out of `order`.
     settled: u64,
@@ -122,8 +122,8 @@ impl Heap {
         self.records
     }
 
-    /// The tree with blocks in the place of calls, and bytes in the place of times. What the host or a function without
-    /// probes allocated is a path of [`HOST`] below the root, the last of the nodes.
+    /// The tree with blocks in the place of calls, and bytes in the place of times. Allocations of the host and of functions
+    /// without probes are a path of [`HOST`] below the root, which is the last node.
     pub fn tree(&self, tree: &CallTree, weigh: impl Fn(&HeapFigures) -> (Count, u64)) -> CallTree {
         let mut nodes: Vec<Node> = tree.nodes().to_vec();
         let host = self.of_node(CallTree::ROOT);

@@ -1,4 +1,4 @@
-//! What an export found in its trace.
+//! Facts about the trace of an export.
 
 use crate::frames::filter::CallFilter;
 use crate::frames::filtered::AtRange;
@@ -11,7 +11,7 @@ use crate::symbols::{RECORDER, Symbols};
 use kperf_trace::{Header, LaneId, TraceReader};
 use std::io::{self, Read};
 
-/// What an export found in its trace.
+/// Facts about the trace of an export.
 #[derive(Clone, Debug)]
 pub struct Exported {
     /// How sound the trace is.

@@ -6,7 +6,7 @@ use crate::tree::builder::Growth;
 use kperf_trace::{Item, TraceReader};
 use std::io::Read;
 
-/// Takes a reader's items, and makes profiles of what came so far, as [`Profile::read`] does of a whole trace.
+/// Takes a reader's items, and makes profiles of the items so far, as [`Profile::read`] does of a whole trace.
 #[derive(Clone)]
 pub struct GrowingProfile {
     pass: Pass<Growth<()>>,

@@ -14,7 +14,7 @@ use std::io::Read;
 pub struct Health {
     /// How often each kind of event happened.
     pub counts: Counts,
-    /// The stalls. While they lasted, times are not what they seem.
+    /// The stalls: periods in which times are not exact.
     pub stalls: Stalls,
     /// The trace's summary; `None` if the recording was cut off.
     pub summary: Option<Summary>,
@@ -119,9 +119,9 @@ impl Health {
         let lost = self.lost_events();
         if lost > 0 || gaps > 0 {
             let mut text = match lost {
-                // A gap of a file that was cut says nothing of what was there.
+                // A gap in a cut file doesn't say how many events are missing.
                 0 => "events were lost, an unknown number".to_owned(),
-                // What came after the last gap may be lost as well.
+                // Events after the last gap may be lost as well.
                 lost if self.summary.is_none() => {
                     format!("at least {} lost", times(lost, "event was", "events were"))
                 }

@@ -62,7 +62,7 @@ impl Profile {
     }
 
     /// Reads a trace to its end, and keeps the calls that a filter lets through. A call that is only partly in the filter's
-    /// range counts with that part. Lanes and health are those of the whole trace.
+    /// range counts with that part. Lanes and health are of the whole trace.
     pub fn read_filtered<R: Read>(
         reader: TraceReader<R>,
         filter: &CallFilter<'_>,
@@ -107,8 +107,8 @@ impl Profile {
         Ok(Profile::of(driven, &reader, filter))
     }
 
-    /// [`Profile::read_filtered`], with a tree that is split by the spans that calls fall into: the parents that the trace names for
-    /// calls of the host, and those of slow calls. A link's node has no figures of its own.
+    /// [`Profile::read_filtered`], with a tree that is split by the spans around calls: the parents that the trace names for calls of
+    /// the host, and the spans of slow calls. A link's node has no figures of its own.
     pub fn read_linked<R: Read>(
         reader: TraceReader<R>,
         slow: SlowSpans,
@@ -247,11 +247,11 @@ impl Profile {
         (self.header.clock.kind == ClockKind::Ticker && is_told).then_some(&summary.ticks)
     }
 
-    /// What to take off for the probes of each call.
+    /// The cost of the probes of each call, to subtract from times.
     ///
     /// # Errors
     ///
-    /// Half a sentence that says why nothing can be taken off: the trace doesn't say what probes cost, or it would do harm.
+    /// Half a sentence that says why it can't be subtracted: the trace has no cost of probes, or the times would get worse.
     pub fn compensation(&self) -> Result<ProbeCost, &'static str> {
         if self.header.clock.kind == ClockKind::Ticker {
             // 23 points off a sampler instead of 9 on the Game of Life (`cargo bench --workspace --bench accuracy`).

@@ -1,4 +1,4 @@
-//! Hints about figures that are not exact, with what to type.
+//! Hints about figures that are not exact, with the command to type.
 
 use crate::reading::profile::Profile;
 use crate::text::times;
@@ -7,19 +7,18 @@ use kperf_trace::{AnomalyKind, ClockKind};
 
 /// With fewer ticks or samples than this, a share of 10 % may be off by 6 points.
 const FEW_SAMPLES: f64 = 100.0;
-/// The part of the time from which on the probes, or functions without names, or a clock that stands still, are mentioned.
+/// The share of the time from which a hint mentions probes, functions without names, or a ticker that stalled.
 const MUCH: f64 = 0.3;
 
-/// A ticker with a period from this on, in nanoseconds, is the default where there is only one processor.
+/// A ticker with at least this period, in nanoseconds, is the default on a single processor.
 const ALONE_PERIOD: u64 = 1_000_000;
-/// Less time that others took is not worth a word, in nanoseconds.
+/// The least time taken by other programs that a hint mentions, in nanoseconds.
 const PREEMPTED_NANOS: u64 = 20_000_000;
 
-/// What the user may do to learn more from the next trace. Each is a sentence without its full stop. A trace whose figures can be
-/// trusted has none. `flat` is that of the profile, without compensation. If the figures that are shown are `compensated`, what
-/// probes cost needs no word.
+/// Hints for a better next trace. Each is a sentence without its full stop. A trace with trustworthy figures has none. `flat` is
+/// the profile's, without compensation. If the shown figures are `compensated`, no hint mentions the cost of probes.
 pub fn hints(profile: &Profile, flat: &FlatProfile, compensated: bool) -> Vec<String> {
-    // The test clock counts its readings, whatever they cost.
+    // The test clock counts its readings, so its times say nothing about cost.
     let timed = |hint: Option<String>| hint.filter(|_| profile.header.clock.source != "test");
     let all = [
         cut_short(profile),
@@ -31,8 +30,8 @@ pub fn hints(profile: &Profile, flat: &FlatProfile, compensated: bool) -> Vec<St
     all.into_iter().flatten().collect()
 }
 
-/// Whether the calls are a component's, whose modules are called `component/module`. `--leaf count` and maps with names are for modules
-/// alone.
+/// Whether the calls are a component's: its modules are named `component/module`. `--leaf count` and maps of names are only for
+/// modules.
 fn is_of_component(profile: &Profile) -> bool {
     profile.symbols.tables().iter().any(|table| table.module.name.contains('/'))
 }
@@ -97,11 +96,11 @@ fn samples(profile: &Profile, flat: &FlatProfile) -> Option<String> {
 
 /// Other programs took the processor: from the ticker, or from the guest.
 fn busy(profile: &Profile, flat: &FlatProfile) -> Option<String> {
-    // Where nothing was called, nothing was slow.
+    // Without calls, no times are wrong.
     if profile.header.clock.kind == ClockKind::Instructions || flat.rows.is_empty() {
         return None;
     }
-    // What is taken from a short run is chance.
+    // In a short run, a small amount is chance.
     let preempted = profile.health.summary.as_ref().and_then(|summary| summary.preempted);
     let preempted = preempted.filter(|preempted| preempted.nanos >= PREEMPTED_NANOS).unwrap_or_default();
     let wall = profile.wall_nanos().max(1) as f64;
@@ -117,7 +116,8 @@ fn busy(profile: &Profile, flat: &FlatProfile) -> Option<String> {
     })
 }
 
-/// What others can have had of the processor at most, where there was only one: what this process's own threads left.
+/// The maximum time that other programs had, in nanoseconds. On a single processor it is the time that this process's threads did
+/// not use.
 fn left_by_us(profile: &Profile, wall: f64) -> f64 {
     let is_alone = profile.header.clock.period_nanos.is_some_and(|nanos| nanos >= ALONE_PERIOD);
     let cpu = profile.health.summary.as_ref().and_then(|summary| summary.cpu_nanos);

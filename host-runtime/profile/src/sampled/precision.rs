@@ -16,20 +16,21 @@ pub struct Precision {
     calls: f64,
     /// What a call's probes may cost, in nanoseconds.
     call_nanos: f64,
-    /// Whether each function's cost the same.
+    /// Whether the probes of all functions cost the same.
     is_even: bool,
 }
 
-/// What it costs at most to count a call of a profile. Processors differ: 0.2 to 1.0 ns were measured.
+/// The maximum cost of counting a call in a profile, in nanoseconds. Processors differ: 0.2 to 1.0 ns were measured.
 const COUNT_NANOS: f64 = 1.0;
-/// How much more a probe may cost in a real program than was measured on a small one. (The guest's own threads took 3.0 to 8.2 ns a call
-/// more in five programs, where the small one says 2.5 to 3.2; 3.8 to 6.9 where it says 1.4: `scripts/bench --part sustained`.)
+/// The factor by which a probe may cost more in a real program than was measured on a small one. (Where the small one says 2.5 to
+/// 3.2 ns a call, the guest's own threads took 3.0 to 8.2 in five programs; where it says 1.4, 3.8 to 6.9: `scripts/bench --part
+/// sustained`.)
 const REAL_PROGRAMS: f64 = 3.0;
-/// Where the trace doesn't say what a probe costs, in nanoseconds: the least that it takes.
+/// The cost of a probe if the trace doesn't have it, in nanoseconds: the minimum.
 const UNKNOWN_NANOS: f64 = 2.0;
 
 impl Precision {
-    /// Of samples.
+    /// The precision of samples.
     pub fn of_samples(sampling: &Sampling, self_nanos: f64, calls: u64) -> Precision {
         Precision {
             effective_samples: sampling.effective_samples(),
@@ -41,7 +42,7 @@ impl Precision {
         }
     }
 
-    /// Of ticks. `cost`: what the trace says of its probes.
+    /// The precision of ticks. `cost`: the trace's cost of probes.
     pub(crate) fn of_ticks(
         ticks: &TickTotal,
         self_nanos: f64,
@@ -59,8 +60,8 @@ impl Precision {
         }
     }
 
-    /// The same of threads from which others took their processors in `wall_nanos` nanoseconds: which functions they took them from is
-    /// chance.
+    /// The same, if other programs took processors from the threads during `wall_nanos` nanoseconds. Which functions lost that time
+    /// is chance.
     pub(crate) fn beside_others(self, preempted: &Preempted, wall_nanos: f64) -> Precision {
         let Preempted { count, nanos, threads } = *preempted;
         let nanos = nanos as f64;
@@ -68,8 +69,8 @@ impl Precision {
         if self.effective_samples <= 0.0 || nanos <= 0.0 {
             return self;
         }
-        // The guest has its part of the pieces. Their lengths are taken to vary as those of an exponential distribution, for which the mean
-        // square is twice the square of the mean.
+        // The guest has its share of the pieces. Their lengths are assumed to be exponentially distributed: the mean square is twice
+        // the square of the mean.
         let variance = 2.0 * nanos.powi(2) / (count.max(1) as f64 * threads_nanos * self.self_nanos.max(1.0));
         Precision { effective_samples: 1.0 / (1.0 / self.effective_samples + variance), ..self }
     }
@@ -77,8 +78,8 @@ impl Precision {
     /// How far a share of all self time may be off, as a share, for a function with so many calls: half of its interval of
     /// 95 % confidence, and what the probes of its calls may have added.
     pub fn share_error(&self, share: f64, calls: u64) -> f64 {
-        // If the probes of all calls take `c`, the share is `(t + c n) / (T + c N)` instead of `t / T`. At worst this function's take `c`
-        // and all others' nothing, or the other way round.
+        // If the probes of each call take `c`, the share is `(t + c n) / (T + c N)` instead of `t / T`. At worst only this function's
+        // probes take `c`, or only all others'.
         let (of_function, of_others) =
             ((calls as f64) * (1.0 - share), share * (self.calls - calls as f64).max(0.0));
         let wrong = if self.is_even { (of_function - of_others).abs() } else { of_function.max(of_others) };
@@ -115,7 +116,7 @@ mod tests {
         let free = ProbeCost::default();
         let fine = Precision::of_ticks(&ticks, 2e6, 0, Some(&free));
         assert_eq!((fine.effective_samples, fine.resolution_nanos), (1000.0, 2000.0));
-        // It stood still for as long as all of that.
+        // The ticker then stalled for as long as all these ticks took.
         ticks.add(2_000_000, 2_000_000);
         let coarse = Precision::of_ticks(&ticks, 4e6, 0, Some(&free));
         assert!(coarse.effective_samples < 4.0 && coarse.resolution_nanos > 1e6, "{coarse:?}");
@@ -124,8 +125,8 @@ mod tests {
         ticks = TickTotal::default();
         ticks.add(2_000_000, 0);
         assert_eq!(Precision::of_ticks(&ticks, 2e6, 7, Some(&free)).share_error(0.5, 7), 0.0);
-        // Probes that cost 2 ns may cost 6 here. Those of a half of the calls may cost more than the others'; if all calls are this
-        // function's, they are for certain in its half of the time.
+        // Probes that cost 2 ns may cost 6 here. With half of the calls, its probes may cost more than the others'. With all calls,
+        // its half of the time certainly has the cost of all probes.
         let cost = ProbeCost { inside_nanos: 1.5, outside_nanos: 0.5 };
         let probed = Precision::of_ticks(&ticks, 2e6, 100_000, Some(&cost));
         assert!((probed.share_error(0.5, 50_000) - 0.075).abs() < 1e-9);
@@ -146,7 +147,7 @@ mod tests {
         // Half of the time in 20 pieces: one of them more or less in a function is 2.5 points.
         assert!((0.1..0.2).contains(&error(20, 100_000_000, 2e8)), "{}", error(20, 100_000_000, 2e8));
         assert!(error(2_000, 100_000_000, 2e8) < 0.02);
-        // As much in ten times the time, of which the guest had a tenth: a tenth of the pieces were its.
+        // As much in ten times the wall time, of which the guest ran a tenth: it lost a tenth of the pieces.
         let [all, tenth] = [error(20, 100_000_000, 2e8), error(20, 100_000_000, 2e9)];
         assert!(tenth < all / 2.0 && tenth > 0.02, "{tenth} {all}");
         assert!((0.1..=1.0).contains(&error(1, u64::MAX, 0.0)));

@@ -81,7 +81,7 @@ pub(crate) fn wilson(share: f64, samples: f64) -> f64 {
     Z / (1.0 + Z * Z / samples) * (p * (1.0 - p) / samples + Z * Z / (4.0 * samples * samples)).sqrt()
 }
 
-/// What samples found at a place in the code of a function.
+/// The samples at a place in the code of a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SampledPlace {
     /// How many samples.

@@ -250,8 +250,8 @@ impl Windows {
         self.lanes.is_empty()
     }
 
-    /// Says of lanes what the windows know of them: those without a slow call are not there yet, the others have only
-    /// those.
+    /// Completes the lanes from the windows. Lanes without a slow call are missing before, and other lanes have only the
+    /// figures of slow calls.
     pub(crate) fn complete(&self, lanes: &mut Vec<LaneStatus>) {
         for (&recorder, &Lane { calls, start_ticks, end_ticks, .. }) in &self.lanes {
             let id = LaneId { recorder, stack: 0 };

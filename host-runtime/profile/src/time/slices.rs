@@ -10,7 +10,7 @@ use crate::tree::observer::{Call, CallObserver};
 use kperf_abi::FuncId;
 use rustc_hash::FxHashMap;
 
-/// What a node's calls did in one slice.
+/// The figures of a node's calls in one slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Which slice: while slices are collected, the ticks at its beginning divided by its length; in [`Sliced`], an index.
@@ -149,7 +149,7 @@ impl CallObserver for Slices {
     }
 }
 
-/// Puts entries in order, and makes one of those of the same slice.
+/// Sorts entries, and joins entries of the same slice.
 fn merge(entries: &mut Vec<Entry>) {
     if !entries.is_sorted_by_key(|entry| entry.slice) {
         entries.sort_by_key(|entry| entry.slice);

@@ -1,8 +1,8 @@
 //! Calls as spans on a time axis, in levels of detail.
 //!
-//! A level has a resolution. Neighbours on one lane and depth that fit together into less than that are one span, which
-//! keeps the number of its calls; spans as long as the resolution stay as they were. A picture whose pixels are no finer
-//! than the resolution looks the same as one of all calls.
+//! A level has a resolution. Neighbours on one lane and depth that are shorter together than the resolution become one
+//! span, which keeps the number of its calls. Longer spans stay as they were. A picture with pixels as coarse as the
+//! resolution looks the same as one of all calls.
 //!
 //! Memory is bounded: only the finest level is kept while a trace streams by, and when it has more spans than the budget,
 //! its resolution is doubled and neighbours are merged. The coarser levels are made of the finest in the end.

@@ -30,12 +30,12 @@ impl Default for CallTreeBuilder {
 }
 
 impl CallTreeBuilder {
-    /// A tree of nothing but its root.
+    /// A tree with only its root.
     pub fn new() -> CallTreeBuilder {
         CallTreeBuilder { frames: Frames::new(Growth::new(())) }
     }
 
-    /// A tree of nothing but its root. It gets at most `paths` nodes, not counting nodes of [`OTHER`](crate::OTHER), and keeps at
+    /// A tree with only its root. It gets at most `paths` nodes, not counting nodes of [`OTHER`](crate::OTHER), and keeps at
     /// most `open_frames` open frames.
     pub fn with_limits(paths: usize, open_frames: usize) -> CallTreeBuilder {
         let growth = Growth { max_nodes: paths, ..Growth::new(()) };
@@ -110,7 +110,7 @@ pub(crate) struct Growth<O> {
     callees: Vec<Callees>,
     /// Node by parent and function, for the children that are not at hand in the parent's [`Callees`].
     others: FxHashMap<(u32, FuncId), u32>,
-    /// Of the calls in nodes of [`OTHER`], by function.
+    /// The calls in nodes of [`OTHER`], by function.
     pub(crate) unplaced: Unplaced,
     /// The parent of outermost calls: the tree's root, or the root of the slow calls that samples saw.
     root: u32,
@@ -118,19 +118,18 @@ pub(crate) struct Growth<O> {
     spans: Option<u32>,
 }
 
-/// In how many of the innermost calls around a call its function is searched for.
+/// How many of the innermost calls around a call are searched for its function.
 const MAX_LOOKED_AT: usize = 4096;
 
 /// How many children of a node are found without hashing.
 const AT_HAND: usize = 8;
 
-/// A node's children at hand: the first seven that came, and the last used of the others. Functions that go to the child
-/// of [`OTHER`] are among them. One cache line, for in a large
-/// tree every call waits for it.
+/// A node's children at hand: the first seven, and the last used of the others. Functions in the child of [`OTHER`] count
+/// as children. It is one cache line, since in a large tree every call waits for it.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Callees {
-    /// [`HOST`], which is never called, for a free place.
+    /// A free place has [`HOST`], which is never called.
     funcs: [FuncId; AT_HAND],
     nodes: [u32; AT_HAND],
 }
@@ -145,7 +144,7 @@ pub(crate) struct OpenFrame {
     node: u32,
     func: FuncId,
     start_ticks: u64,
-    /// How long the calls that it made and that have ended took, in ticks.
+    /// The time of its ended callees, in ticks.
     children_ticks: u64,
 }
 
@@ -173,7 +172,7 @@ impl<O: CallObserver> Growth<O> {
         CallTree::new(self.into_nodes().0).with_unplaced(unplaced)
     }
 
-    /// The nodes of the tree, the root not complete yet, and the observer that saw its calls.
+    /// The nodes of the tree, with the root not complete yet, and the observer of its calls.
     pub(crate) fn into_nodes(self) -> (Vec<Node>, O) {
         let Some(spans) = self.spans else { return (self.nodes, self.observer) };
         let mut places: Vec<Option<NodeId>> = Vec::with_capacity(self.nodes.len());
@@ -193,7 +192,7 @@ impl<O: CallObserver> Growth<O> {
     #[inline]
     fn child(&mut self, parent: u32, func: FuncId) -> u32 {
         let callees = &self.callees[parent as usize];
-        // All of them are compared, without a branch to mispredict.
+        // This compares all of them, without a branch that could be mispredicted.
         let mut found = 0;
         for (&at_hand, &node) in callees.funcs.iter().zip(&callees.nodes) {
             found |= if at_hand == func { node } else { 0 };
@@ -201,7 +200,7 @@ impl<O: CallObserver> Growth<O> {
         if found != 0 { found } else { self.other_child(parent, func) }
     }
 
-    /// What an outermost call of this lane hangs below.
+    /// The parent of an outermost call of this lane.
     #[inline]
     fn outermost(&mut self, lane: LaneId) -> u32 {
         if self.root != 0 {
@@ -247,7 +246,7 @@ impl<O: CallObserver> Growth<O> {
         child
     }
 
-    /// A child that isn't at hand; a new one if all that there are were. Over the limit it is the child of [`OTHER`].
+    /// A child that isn't at hand. `is_new`: the parent has no such child yet. Over the limit it is the child of [`OTHER`].
     fn unseen_child(&mut self, parent: u32, func: FuncId, is_new: bool) -> u32 {
         let next = self.nodes.len() as u32;
         let mut place = (parent, func);

@@ -123,7 +123,7 @@ impl FlatProfile {
             sum.max = sum.max.max(nodes.nanos(node.max_ticks) - cost_per_call);
         }
         sum_outermost(tree, &nodes, &mut sums);
-        // What the probes of such calls cost isn't known: compensated they stay in OTHER.
+        // The probe cost of such calls isn't known, so with compensation they stay in OTHER.
         let unplaced = if compensate.is_none() { Some(tree.unplaced()) } else { None };
         let of_recorder = unplaced.map_or(0.0, |unplaced| add_unplaced(unplaced, &nodes, &mut sums));
         let mut rows: Vec<Row> = sums.into_iter().map(|(func, sums)| sums.row(func, symbols)).collect();

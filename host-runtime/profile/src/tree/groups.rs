@@ -55,7 +55,7 @@ impl Group {
         let mut by_name: FxHashMap<String, usize> = FxHashMap::default();
         let mut by_func: FxHashMap<FuncId, usize> = FxHashMap::default();
         let mut sums: Vec<Sums> = Vec::new();
-        // What the probes of such calls cost isn't known: compensated they stay in OTHER.
+        // The probe cost of such calls isn't known, so with compensation they stay in OTHER.
         let unplaced = if compensate.is_none() { Some(tree.unplaced()) } else { None };
         let placed = tree.iter().map(|(_, node)| node.func);
         let others = unplaced.iter().flat_map(|unplaced| unplaced.iter()).map(|(func, _, _)| func);
@@ -141,13 +141,13 @@ fn add_unplaced(
 }
 
 impl Symbols {
-    /// The name of the module that a function is of; `None` for what no table has.
+    /// The name of a function's module; `None` if no table has the function.
     pub fn module(&self, func: FuncId) -> Option<&str> {
         self.tables().iter().find(|table| table.get(func).is_some()).map(|table| table.module.name.as_str())
     }
 }
 
-/// The namespace that a function's name begins with, as far as the names of the languages can be told apart:
+/// The namespace at the beginning of a function's name, as far as the languages' names can be distinguished:
 /// `std::io` of `std::io::copy<T>(a::B)`, `std::fs::File` of `<std::fs::File as std::io::Read>::read`, `main` of
 /// `main.play`, `kotlin.Array` of `kotlin.Array.get`, `~lib/rt` of `~lib/rt/new`. Empty where there is none.
 pub fn namespace(name: &str) -> &str {

@@ -21,8 +21,8 @@ pub fn link_number(func: FuncId) -> Option<usize> {
     (func.0 >= FIRST && !is_stand_in(func)).then(|| (func.0 - FIRST) as usize)
 }
 
-/// The spans of a profile's slow calls, by the recorder and the function, where the recorder counted one call of it: what samples find
-/// in this function was in that call.
+/// The spans of a profile's slow calls, by recorder and function, if the recorder counted only one call of the function. All samples
+/// in the function are then in that call.
 pub type SlowSpans = FxHashMap<(u32, FuncId), SpanLink>;
 
 /// The links of a tree: an observer that decides below which link calls go.

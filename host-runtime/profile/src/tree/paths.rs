@@ -1,5 +1,6 @@
-//! Paths of calls, for formats that write each path as a whole. If all nodes of a tree are one path, the bytes grow with the
-//! square of their number: so the file has a limit.
+//! Paths of calls, for formats that write each path as a whole.
+//!
+//! If all nodes of a tree are one path, the bytes grow with the square of their number. So the file has a limit.
 
 use crate::tree::nodes::{CallTree, NodeId};
 use kperf_abi::FuncId;
@@ -7,14 +8,14 @@ use kperf_abi::FuncId;
 /// How many paths were cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shortened {
-    /// How many paths are deeper than is written: they count for their outer part.
+    /// How many paths are deeper than the limit. They count for their outer part.
     pub paths: u64,
-    /// How deep paths are at most.
+    /// The maximum depth of written paths.
     pub depth: usize,
 }
 
 impl Shortened {
-    /// A sentence without its full stop; `None` if all was written.
+    /// A sentence without its full stop; `None` if no path was cut.
     pub fn warning(&self) -> Option<String> {
         let Shortened { paths, depth } = self;
         (*paths > 0)
@@ -22,16 +23,16 @@ impl Shortened {
     }
 }
 
-/// Which paths are written, and what they weigh.
+/// The written paths, and their weights.
 pub struct Paths {
-    /// What was left out.
+    /// The paths that were cut.
     pub shortened: Shortened,
-    /// The depth of each node, the outermost calls' is 1, and the weights of those that are written; empty if all are.
+    /// The depth of each node (1 for outermost calls), and its weights. Both are empty if all paths are written.
     depths: Vec<u32>,
     weights: Vec<PathWeights>,
 }
 
-/// What a path weighs by itself.
+/// The weights of a path without its callees.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PathWeights {
     /// How often the path was called.
@@ -81,7 +82,7 @@ impl Paths {
         Paths { shortened: Shortened { paths, depth }, depths, weights }
     }
 
-    /// What a node's path weighs; `None` if it is not written.
+    /// The weights of a node's path; `None` if it is not written.
     pub fn weights(&self, tree: &CallTree, id: NodeId) -> Option<PathWeights> {
         let node = tree.get(id)?;
         match (self.depths.get(id.index()), self.weights.get(id.index())) {

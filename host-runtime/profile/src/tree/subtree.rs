@@ -1,4 +1,4 @@
-//! Parts of a call tree: what one function called, and the paths that lead through it.
+//! Parts of a call tree: the callees of functions, and the paths through functions.
 
 use crate::symbols::{RECORDER, UNSEEN};
 use crate::tree::nodes::{CallTree, Node, NodeId};
@@ -20,8 +20,8 @@ impl CallTree {
         copy.finish()
     }
 
-    /// The calls that a filter of functions and depth keeps: the time of the others becomes self time of the calls around
-    /// them, as if they had had no probes.
+    /// The calls that a filter of functions and depth keeps. The other calls are treated as if they had no probes: their time
+    /// becomes self time of the calls around them.
     pub(crate) fn filtered(&self, keep: impl Fn(FuncId) -> bool, depth: Option<u32>) -> CallTree {
         let mut copy = Copy::new(self);
         let mut levels = vec![0u32; self.nodes().len()];
@@ -32,10 +32,10 @@ impl CallTree {
             if node.func == UNSEEN && depth.is_some() {
                 level = u32::MAX - 1;
             }
-            // What the recorder took stays apart from the function around it, as where a trace is filtered.
+            // The recorder's time stays apart from the function around it, as in a filtered trace.
             let is_wanted = match node.func {
                 RECORDER => parent != CallTree::ROOT,
-                // It says that the times below it are not known.
+                // The times below it are not known.
                 UNSEEN => depth.is_none(),
                 func => depth.is_none_or(|depth| level < depth) && keep(func),
             };
@@ -75,8 +75,8 @@ impl CallTree {
         copy.finish()
     }
 
-    /// The tree of the paths that lead through the chosen functions. What calls them, directly or not, keeps the number
-    /// of its calls, but of its time only what went to them.
+    /// The tree of the paths through the chosen functions. Their direct and indirect callers keep their numbers of calls, and
+    /// of their times only the part in the chosen functions.
     pub fn through(&self, chosen: impl Fn(FuncId) -> bool) -> CallTree {
         // For each node, how long the chosen ones below it took; parents come before their children.
         let mut inside = vec![false; self.nodes().len()];
@@ -110,10 +110,10 @@ impl CallTree {
     }
 }
 
-/// A copy that grows: nodes of the same function below the same one become one.
+/// A growing copy of a tree. Nodes of one function below the same parent become one node.
 struct Copy {
     nodes: Vec<Node>,
-    /// Where nodes of the original went.
+    /// The copy's node for each node of the original.
     places: Vec<Option<NodeId>>,
     by_path: FxHashMap<(NodeId, FuncId), NodeId>,
 }

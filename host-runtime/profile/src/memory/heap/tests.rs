@@ -153,15 +153,15 @@ fn threads_are_put_in_the_order_of_time() {
 
 #[test]
 fn ends_that_no_thread_can_mean_are_told() {
-    // Nobody frees what is given later, but for what two clocks differ by.
+    // No thread frees a block before it is given, except by the difference of two clocks.
     let late = timed(&[(0, 100, 1, given(8, 3)), (1, 90, 2, freed(8))]);
     assert_eq!((late.problems().unknown, late.total().live_bytes), (1, 3));
     let at_once = timed(&[(0, 100, 1, given(8, 3)), (1, 96, 2, freed(8))]);
     assert_eq!((at_once.problems(), at_once.total().live_bytes), (HeapProblems::default(), 0));
-    // A thread knows what it did first.
+    // The order within one thread is known.
     let own = timed(&[(0, 100, 1, freed(8)), (0, 101, 1, given(8, 3))]);
     assert_eq!((own.problems().unknown, own.total().live_bytes), (1, 3));
-    // Given twice, and freed once: by whom it is, and by another so much later that it is no end of the first.
+    // Given twice, and freed once: by the last owner, or by the first so much later that the end isn't the first block's.
     let late = timed(&[(0, 1, 1, given(8, 3)), (1, 2, 2, given(8, 4)), (0, 2_000, 1, freed(8))]);
     assert_eq!((late.problems().given_twice, late.total().live_bytes), (1, 0));
     let twice = timed(&[(0, 1, 1, given(8, 3)), (1, 2, 2, given(8, 4)), (1, 3, 2, freed(8))]);
@@ -170,7 +170,7 @@ fn ends_that_no_thread_can_mean_are_told() {
 
 #[test]
 fn clocks_of_threads_may_differ_a_little() {
-    // Another frees it and has it at once, by a clock that is behind; then it is freed.
+    // Another thread, with a slow clock, frees the block and gets it again; then it is freed.
     let after =
         [(0, 100, 1, given(8, 3)), (1, 96, 2, freed(8)), (1, 97, 2, given(8, 1)), (0, 102, 1, freed(8))];
     let heap = timed(&after);
@@ -206,7 +206,7 @@ fn what_has_one_time_comes_in_the_order_in_which_it_can_be() {
 
 #[test]
 fn an_end_that_nobody_can_mean_moves_no_others() {
-    // The first end is of a block that nobody saw. The others are each a block's, which is given before that.
+    // The first end is of a block that was never given in the trace. Each other end belongs to a block that was given before.
     let mut records = vec![(1, 8, 2, freed(8))];
     for n in 1..100 {
         records.extend([(0, 10 * n, 1, given(8, 1)), (1, 10 * n + 8, 2, freed(8))]);
