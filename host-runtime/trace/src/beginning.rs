@@ -3,8 +3,8 @@
 use crate::reader::{Item, TraceReader};
 use std::io::{self, Read};
 
-/// When the first lane or window of a trace begins, in ticks; `None` if it has none. It may be anywhere in the file, so this reads all
-/// of it. `progress` gets the number of bytes read so far.
+/// The beginning of a trace's first lane or window, in ticks; `None` if it has none. That lane may be anywhere in the file, so this
+/// reads all of it. `progress` gets the number of bytes read so far.
 ///
 /// # Errors
 ///

@@ -34,7 +34,7 @@ const DRIFT_NANOS: u64 = 1_000_000_000;
 const SLEW: f64 = 0.1;
 /// How fast it goes while the calendar catches up.
 const CATCHING_UP: f64 = 0.5;
-/// How many segments are kept: those of two months, or a damaged trace's last.
+/// How many segments are kept: enough for two months. Of a damaged trace the last are kept.
 const MAX_SEGMENTS: usize = 1 << 18;
 
 impl Calendar {

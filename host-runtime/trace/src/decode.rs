@@ -25,7 +25,7 @@ pub(crate) struct Decoded {
 /// A switch to another stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Switch {
-    /// Index of the first event behind it.
+    /// The index of the first event after it.
     pub(crate) at: usize,
     pub(crate) stack: u32,
     pub(crate) ticks: u64,
@@ -38,7 +38,7 @@ impl Decoded {
         (self.unknown, self.first_unknown, self.end_ticks) = (0, 0, start_ticks);
     }
 
-    /// Makes room for so many events, over those of the last block.
+    /// Makes room for so many events, in place of the last block's.
     fn reserve(&mut self, count: usize) {
         const FILLER: TimedEvent = TimedEvent { ticks: 0, event: Event::Leave };
         if self.events.len() < count {
@@ -249,7 +249,7 @@ fn small_group(column: &[u8]) -> Option<u64> {
     (group & ONES << 7 == 0).then_some(group)
 }
 
-/// Whether any byte of a group of small numbers is 1. It is the only one from whose top bit the subtraction borrows.
+/// Whether any byte of a group of small numbers is 1. Only a 1 makes the subtraction borrow from the byte's top bit.
 #[inline(always)]
 fn has_one(group: u64) -> bool {
     let zero_where_one = group ^ ONES;

@@ -1,10 +1,9 @@
 //! Sorts a raw block into columns.
 //!
 //! Almost every word of a real block is an enter, a leave, a leaf or a short time, and has an id of two bytes at most. Such words are
-//! handled two at a time (`short.rs`). Any other word takes the slow path, alone.
+//! handled two at a time (`short.rs`). Any other word takes the slow path by itself.
 //!
-//! A leaf makes two entries, an enter and a leave. In a block that would get too many entries, it stays one
-//! word in `others`.
+//! A leaf makes two entries, an enter and a leave. If a block would get too many entries, its leaves stay single words in `others`.
 
 mod short;
 
@@ -13,8 +12,8 @@ use crate::encode::short::{Pen, take_calls, take_pairs};
 use kperf_abi::block::BlockHeader;
 use kperf_abi::word::{LEAF, LEAVE, MAX_FUNC_ID, WIDE_TIME, Word};
 
-/// How many events (enters, leaves, unwinds, marks) a raw block has: a host counts them as dropped when a block can't
-/// be written.
+/// How many events (enters, leaves, unwinds, marks) a raw block has. A host counts them as dropped if the block can't be
+/// written.
 pub fn count_events(raw_block: &[u8]) -> u64 {
     let Some((_, words)) = BlockHeader::split(raw_block) else { return 0 };
     let mut words = words.as_chunks::<4>().0.iter();
@@ -34,26 +33,26 @@ pub fn count_events(raw_block: &[u8]) -> u64 {
 /// How many of a block's words decide the form of its times.
 const SAMPLE: usize = 1024;
 
-/// How many events of a summary's count a word has.
+/// How many events a word counts for in a summary.
 fn events_of(word: Word) -> u64 {
     match word {
         Word::Enter(_) | Word::Leave | Word::Unwind { .. } | Word::Mark(_) => 1,
         Word::Leaf(_) => 2,
         Word::Time(_) | Word::WideTime | Word::Switch(_) => 0,
-        // They add to an event, or to the time.
+        // These words belong to an event, or to a time.
         Word::Record(_) | Word::RecordMore(_) | Word::Pause(_) => 0,
     }
 }
 
-/// A leaf makes two entries: so many leaf words make as many entries as a block can have.
+/// The number of words that, if all are leaves, make as many entries as a block can have: a leaf makes two.
 const MAX_LEAVES: usize = MAX_BLOCK / 8;
 
 impl Columns {
     /// Sorts the words of a block. Returns how many events they have, as [`count_events`] counts them.
     pub(crate) fn encode(&mut self, words: &[[u8; 4]]) -> u64 {
         self.clear();
-        // The clock is the same for the whole block, so its beginning tells. A sparse pair takes about twice the bytes of
-        // a dense difference, but that is there for every event.
+        // The whole block has one clock, so its beginning shows which form is smaller. A sparse pair takes about twice the
+        // bytes of a dense difference, but every event has a dense difference.
         let sample = words.get(..SAMPLE).unwrap_or(words);
         let times = sample.iter().filter(|word| word[3] >> 6 == 1).count();
         self.form = if times > sample.len() / 3 { Times::Dense } else { Times::Sparse };
@@ -132,10 +131,10 @@ struct Slow<'a> {
     words: &'a [[u8; 4]],
     /// Ticks since the last entry.
     pending: u64,
-    /// Whether a leaf makes two entries, and whether its second is the next.
+    /// Whether a leaf makes two entries, and whether the second one comes next.
     splits_leaves: bool,
     leaves: bool,
-    /// How many entries are of other words, and how many events those have.
+    /// The number of entries of other words, and of their events.
     other_entries: u64,
     other_events: u64,
 }
@@ -187,8 +186,8 @@ impl Slow<'_> {
     }
 }
 
-/// The maximal bytes of a word in each column: an id of five with the 0 of a leaf's leave after it, a time of ten with the 0
-/// of that leave.
+/// The maximum number of bytes of a word in each column: an id has at most five, a time ten, and a leaf's leave adds a 0 to
+/// each.
 const IDS_A_WORD: usize = 6;
 const TIMES_A_WORD: usize = 11;
 

@@ -59,7 +59,7 @@ pub struct TimedEvent {
     /// Reading of the trace's clock, absolute; [`Header::nanos_since_anchor`](crate::Header::nanos_since_anchor) and its
     /// neighbours make times of it.
     pub ticks: u64,
-    /// What happened.
+    /// The event itself.
     pub event: Event,
 }
 

@@ -12,7 +12,7 @@ pub struct Header {
     pub clock: ClockInfo,
     /// Ties the clock to the calendar.
     pub anchor: Anchor,
-    /// What a probed call costs more than a plain one; `None` if it was not measured.
+    /// The cost of a call's probes; `None` if it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe_cost: Option<ProbeCost>,
     /// The engine that ran the guest, and the machine.
@@ -69,8 +69,8 @@ pub enum ClockKind {
     Precise,
     /// Every event reads a copy of the time that another thread renews. Counts are exact; times are as coarse as samples.
     Ticker,
-    /// It is no time: each instance counts the instructions that it has executed. A tick is one instruction, and stands for a
-    /// nanosecond where one is computed from it (`ticks_per_second` is 1e9).
+    /// Not a time: each instance counts the instructions that it has executed. A tick is one instruction. Conversions to time count
+    /// it as a nanosecond (`ticks_per_second` is 1e9).
     Instructions,
 }
 
@@ -86,7 +86,7 @@ pub struct Anchor {
     pub unix_nanos: u64,
 }
 
-/// What a probed call costs more than a plain one, in nanoseconds.
+/// The cost of a call's probes, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProbeCost {

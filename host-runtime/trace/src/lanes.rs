@@ -34,11 +34,11 @@ struct Recorder {
     ticks: Option<u64>,
     /// The depths of the stacks that don't run, if they are known.
     parked: FxHashMap<u32, u32>,
-    /// If the clock counts: what the other stacks executed while a stack didn't run.
+    /// If the clock counts: by stack, the instructions that the other stacks executed while it didn't run.
     elsewhere: FxHashMap<u32, Elsewhere>,
 }
 
-/// What the other stacks of a recorder executed since a stack ran first.
+/// The instructions that the other stacks of a recorder have executed since a stack first ran.
 #[derive(Clone, Copy, Debug, Default)]
 struct Elsewhere {
     /// The clock's reading when the stack stopped, if it doesn't run.
@@ -64,7 +64,7 @@ pub(crate) struct Segment {
 }
 
 impl Recorder {
-    /// A stack stops at a time, and another continues. Returns what others have executed since that one ran first.
+    /// The stack `from` stops, and `to` continues. Returns the instructions that others have executed since `to` first ran.
     fn switch(&mut self, from: u32, to: u32, ticks: u64) -> u64 {
         self.elsewhere.entry(from).or_default().stopped = Some(ticks);
         let other = self.elsewhere.entry(to).or_default();
@@ -90,7 +90,7 @@ impl Loss {
 }
 
 impl Lanes {
-    /// The recorders of a trace, whose clock counts instructions if `counts`.
+    /// The recorders of a trace. `counts`: its clock counts instructions.
     pub(crate) fn new(counts: bool) -> Lanes {
         Lanes { counts, ..Lanes::default() }
     }
@@ -134,7 +134,7 @@ impl Lanes {
 
     /// Cuts a recorder's decoded block at its switches, and puts losses first. Returns how many events it left out
     /// because there are too many lanes. If the clock counts instructions, each stack gets a clock of its own, which
-    /// stands still while others run.
+    /// doesn't advance while others run.
     pub(crate) fn cut(
         &mut self,
         recorder: u32,

@@ -33,7 +33,7 @@ pub struct TraceReader<R: Read> {
     /// The window that was read last, and room for its bytes.
     window: Window,
     window_bytes: Vec<u8>,
-    /// A chunk that was read while the header was looked for.
+    /// A chunk that was read in the search for the header.
     held: Option<ChunkHeader>,
     lanes: Lanes,
     unpacker: Unpacker,
@@ -45,7 +45,7 @@ pub struct TraceReader<R: Read> {
     /// Whether the batches have slow calls that a sampler saw, rather than all calls.
     spans: bool,
     phase: Phase,
-    /// Better names of functions, and the last table from there.
+    /// The source of better names of functions, and its last table.
     namer: Option<Box<dyn Namer + Send>>,
     renamed: Option<Arc<[u8]>>,
     beginning: Option<u64>,
@@ -79,7 +79,7 @@ enum Phase {
     Done,
 }
 
-/// What a reader gives.
+/// An item of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Item<'a> {
     /// The bytes of a symbol table: [`SymbolTable::from_bytes`](kperf_abi::SymbolTable::from_bytes) reads them. A trace
@@ -164,15 +164,15 @@ impl<R: Read> TraceReader<R> {
         self
     }
 
-    /// Sets when the trace begins ([`beginning`](crate::beginning)): times for people count from there. By default it is the
-    /// beginning of the lane of the first block.
+    /// Sets the trace's beginning ([`beginning`](crate::beginning)): times for people count from there. By default it is the
+    /// beginning of the first block's lane.
     #[must_use]
     pub fn with_beginning(mut self, ticks: Option<u64>) -> TraceReader<R> {
         self.beginning = ticks;
         self
     }
 
-    /// When the trace begins, in ticks, if it was set.
+    /// The trace's beginning in ticks, if it was set.
     pub fn beginning(&self) -> Option<u64> {
         self.beginning
     }
@@ -267,7 +267,7 @@ impl<R: Read> TraceReader<R> {
         }
     }
 
-    /// Reads the first chunk. If it is not a header, it is kept for later.
+    /// Reads the first chunk. A chunk that is not a header is kept for later.
     fn read_header(&mut self) -> io::Result<()> {
         let first = self.chunks.next(&mut self.lanes)?;
         if let Some(chunk) = first.filter(|chunk| chunk.kind == ChunkKind::HEADER) {
@@ -376,7 +376,7 @@ impl<R: Read> TraceReader<R> {
         }
     }
 
-    /// The end of the file: only losses after the last chunks are left to give.
+    /// Handles the end of the file: only losses after the last chunks are left.
     fn rest(&mut self) {
         self.spans = false;
         self.lanes.rest(self.header.anchor.ticks, &mut self.decoded.events, &mut self.segments);
@@ -414,7 +414,7 @@ fn parent(recorder: u32, payload: &[u8]) -> Result<CallParent, &'static str> {
     let (&flags, rest) = rest.split_first().ok_or(short)?;
     let (&trace_id, rest) = rest.split_first_chunk::<16>().ok_or(short)?;
     let (&span_id, state) = rest.split_first_chunk::<8>().ok_or(short)?;
-    // No tracestate has a 0 in it: after a 0 comes what a later version adds.
+    // A tracestate has no byte 0: after a 0 come the additions of later versions.
     let state = state.split(|&byte| byte == 0).next().unwrap_or_default();
     let state = str::from_utf8(state).ok().and_then(|state| check_state(state).ok());
     let state = state.ok_or("its tracestate can't be handed on")?.to_owned();

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 /// How much is read at a time, at least.
 const READ_LEN: usize = 256 << 10;
 
-/// A window into the input: what is read and not yet consumed.
+/// A window into the input: the bytes that are read and not yet consumed.
 pub(crate) struct Source<R> {
     input: R,
     buffer: Vec<u8>,
@@ -27,7 +27,7 @@ impl<R: Read> Source<R> {
         self.offset
     }
 
-    /// What is read and not yet consumed.
+    /// The bytes that are read and not yet consumed.
     pub(crate) fn window(&self) -> &[u8] {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }

@@ -3,7 +3,7 @@
 use crate::header::{ProbeCost, u64_or_decimal};
 use serde::{Deserialize, Serialize};
 
-/// What stood still.
+/// The thread that stalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StallKind {
     /// The thread that writes the time did not run: times in this period are coarse.
@@ -15,7 +15,7 @@ pub enum StallKind {
 /// A period in which the recorded times are not exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
-    /// What stood still.
+    /// The thread that stalled.
     pub kind: StallKind,
     /// The recorder whose guest waited; `None` if the stall concerns all recorders.
     pub recorder: Option<u32>,
@@ -121,7 +121,7 @@ pub struct Summary {
     pub writer_stalls: StallTotal,
     /// The ticks, if the clock is a ticker.
     pub ticks: TickTotal,
-    /// What probes cost, if the host measured it at the end of the recording, when it knows the kind of the probes.
+    /// The cost of probes, if the host measured it at the recording's end, when it knows the kind of the probes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe_cost: Option<ProbeCost>,
     /// Processor time of the host's process during the recording, in nanoseconds: the guest, the ticker, the writer, and all other

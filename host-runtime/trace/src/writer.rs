@@ -77,8 +77,8 @@ impl<W: Write> TraceWriter<W> {
         self.block_of(ChunkKind::EVENTS, recorder, raw_block, &mut || ())
     }
 
-    /// [`block`](Self::block) for a thread that has something else to do every few microseconds, as to renew a time: `between` is
-    /// called behind each step of the work, which takes some tens of them.
+    /// [`block`](Self::block) for a thread that has other work every few microseconds, such as writing the time. It calls `between`
+    /// after each step of the packing. A step takes some tens of microseconds.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl<W: Write> TraceWriter<W> {
         self.block_of(ChunkKind::SPANS, recorder, raw_block, &mut || ())
     }
 
-    /// Adds what a sampler counted and saw in a span of time.
+    /// Adds a window: a sampler's counts and samples of a period.
     pub fn window(&mut self, window: &Window) -> io::Result<()> {
         self.begin();
         window.pack(&mut self.encoder.packer, &mut self.chunk);
@@ -132,7 +132,7 @@ impl<W: Write> TraceWriter<W> {
         Ok(())
     }
 
-    /// Adds a span of time in which the recorded times are not what they seem.
+    /// Adds a period in which the recorded times are not exact.
     pub fn stall(&mut self, stall: Stall) -> io::Result<()> {
         self.begin();
         self.chunk.push(match stall.kind {
@@ -166,8 +166,8 @@ impl<W: Write> TraceWriter<W> {
         self.end(ChunkKind::ANCHOR, 0, 0)
     }
 
-    /// Says that so many events of a recorder are missing before its next block. They are those of all blocks that could not
-    /// be written since its last one.
+    /// Notes how many events of a recorder are missing before its next block: the events of all blocks that could not be
+    /// written since its last block.
     pub fn lost(&mut self, recorder: u32, events: u64) -> io::Result<()> {
         self.begin();
         self.chunk.extend(events.to_le_bytes());
@@ -193,7 +193,7 @@ impl<W: Write> TraceWriter<W> {
         self.end(kind, 0, 0)
     }
 
-    /// Makes room for a chunk's header; the payload is appended behind it.
+    /// Makes room for a chunk's header; the payload is appended after it.
     fn begin(&mut self) {
         self.chunk.clear();
         self.chunk.resize(chunk::HEADER_LEN, 0);

@@ -1,9 +1,11 @@
-//! Words that make an entry of two bytes at most, two at a time: a pair of words is one u64, and each step is done for both its halves
-//! at once. No branch depends on which word it is: ids of real programs take one byte or two at random.
+//! Encodes words with entries of two bytes at most, two words at a time.
+//!
+//! A pair of words is one u64, and each step handles both halves at once. No branch depends on the kind or the length of a word: ids
+//! of real programs take one byte or two at random.
 
 use kperf_abi::word::{LEAVE, TIME};
 
-/// What was taken of the first words.
+/// The number of words taken, and of their entries.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Taken {
     pub(super) words: usize,
@@ -11,7 +13,7 @@ pub(super) struct Taken {
     pub(super) entries: u32,
 }
 
-/// Takes the first words, up to one that is neither an enter nor a leave nor a leaf of an id of two bytes at most; perhaps one less.
+/// Takes enters, leaves and leaves of leaf functions with ids of two bytes at most, up to the first other word; perhaps one word less.
 #[inline]
 pub(super) fn take_calls(words: &[[u8; 4]], ids: &mut Pen<'_>) -> Taken {
     let (mut words_taken, mut entries) = (0, 0);
@@ -19,16 +21,16 @@ pub(super) fn take_calls(words: &[[u8; 4]], ids: &mut Pen<'_>) -> Taken {
         let pair = u64::from_le_bytes(pair);
         let is_leave_or_leaf = pair >> 31 & ONES;
         let rest = pair & (0x7fff_ffff * ONES);
-        // The highest bit of a half tells whether there was anything in it.
+        // The highest bit of a half is set if the half had any other bit.
         let is_leaf = is_leave_or_leaf & (rest + 0x7fff_ffff * ONES) >> 31;
-        // A leaf has one more than its id already. What is neither has the bit of a time, and so is too large.
+        // A leaf's word has one more than its id already. Any other word has the bit of a time, so it is too large.
         let numbers = rest + 2 * ONES - 2 * is_leave_or_leaf + is_leaf;
         if numbers & TOO_LARGE != 0 {
             break;
         }
         let (bytes, is_long) = leb(numbers);
         let counts = ONES + is_leaf;
-        // The 0 of a leaf's leave is the byte behind its enter.
+        // The 0 of a leaf's leave is the byte after its enter.
         let [first, second] = halves(counts + is_long);
         ids.put(bytes & LOW | bytes >> 32 << (8 * first), first + second);
         words_taken += 2;
@@ -81,8 +83,7 @@ fn leb(numbers: u64) -> (u64, u64) {
     (numbers + (numbers & (0x3f80 * ONES)) + (is_long << 7), is_long)
 }
 
-/// Appends to a column by stores of a fixed length, which are faster than copies. What they write too much is overwritten by the
-/// next.
+/// Appends to a column by stores of a fixed length, which are faster than copies. The next store overwrites the surplus bytes.
 pub(super) struct Pen<'a> {
     column: &'a mut [u8],
     len: usize,
