@@ -1,4 +1,4 @@
-/** An instance of a module that is built from Rust: how it takes and gives bytes (exports/src/lib.rs). */
+/** An instance of a module built from Rust, with its input and output as bytes (exports/src/lib.rs). */
 
 interface CommonExports {
     memory: WebAssembly.Memory;
@@ -7,12 +7,12 @@ interface CommonExports {
     kperf_output_length(): number;
 }
 
-/** Why a call failed, as the module says it. */
+/** A failed call, with the module's message. */
 export class Failure extends Error {}
 
 const FAILED = -1;
 
-/** `Exports` are the functions that only this module has; they return a status. */
+/** `Exports` are the functions of this module only; they return a status. */
 export class RustModule<Exports> {
     readonly exports: CommonExports & Exports;
 

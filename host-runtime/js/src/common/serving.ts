@@ -1,4 +1,4 @@
-/** What pages and the servers that take their traces agree on. */
+/** The protocol between pages and the servers that take their traces. */
 
 /** Headers of a post with a part of a trace; see `PostSink`. */
 export const PART = { trace: 'kperf-trace', number: 'kperf-part', last: 'kperf-last', unsent: 'kperf-unsent' } as const;

@@ -215,7 +215,7 @@ export class Hub {
 
     #end(state: number): void {
         Atomics.store(this.#words, STATE, state);
-        // So that nobody waits for its start.
+        // So that no thread waits for its start.
         Atomics.store(this.#words, LISTENS, 1);
         for (const awaited of [STATE, TAIL, LISTENS]) Atomics.notify(this.#words, awaited);
     }

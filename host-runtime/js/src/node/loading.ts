@@ -49,7 +49,7 @@ export function checkOptions(options: RewriteOptions): void {
     throw new TypeError((refusal.startsWith('the allocator') ? 'KPERF_ALLOCATOR: ' : '') + refusal);
 }
 
-/** Bits of `ModuleIds.found`: a module records allocations; the lower ones stand for named allocator functions. */
+/** A bit of `ModuleIds.found`: a module records allocations. Each lower bit is a named allocator function. */
 const RECORDS = 1 << 30;
 const MAX_NAMED = 30;
 

@@ -13,7 +13,7 @@ interface WatchedLane {
     written: number;
     /** The last of these words as it was written; an enter may have become a leaf since. */
     last: number;
-    /** The bytes that were there at the last look. */
+    /** The length of the words at the last look, in bytes. */
     seen: number;
 }
 
@@ -41,8 +41,8 @@ export class Lookout {
     }
 
     /**
-     * Returns the words that lanes had at the last look and still have, which then count as written. By now other processors' writes are
-     * visible in order, and blocks that were sent before have come.
+     * Returns the words that lanes had at the last look and still have, and counts them as written. Since that look, other processors'
+     * writes have become visible in order, and blocks that were sent before have come.
      */
     *look(): Generator<[lane: number, block: Uint8Array]> {
         for (const [lane, watched] of this.#lanes) {
@@ -82,7 +82,7 @@ function atOnce<R>({ earlier }: SharedLane, received: number, read: () => R): R 
     const control = new Int32Array(earlier, 0, CONTROL / 4);
     for (let tries = 0; tries < 3; tries++) {
         const changes = Atomics.load(control, CHANGES);
-        // A thread that was terminated while it handed over a block has counted the block, which is still there.
+        // A thread that was terminated while it handed over a block has counted the block, but the lane still has it.
         if (Atomics.load(control, BLOCKS) - received > (changes & 1)) return undefined;
         const found = read();
         if (Atomics.load(control, CHANGES) === changes) return found;

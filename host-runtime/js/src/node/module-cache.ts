@@ -9,11 +9,11 @@ import type { Rewriting } from '../common/hook/rewriter.js';
 
 /** The maximum size of the folder. Least recently used files are deleted first. */
 const MAX_BYTES = 2 ** 30;
-/** Rewriting smaller modules takes less time than keeping them. */
+/** The minimum size of a cached module. Smaller ones are rewritten in less time than the cache takes. */
 const MIN_BYTES = 1 << 14;
 /** A file begins with the SHA-256 of the rest. */
 const CHECK_BYTES = 32;
-/** Names of our files: a SHA-256, and while a file is written its process and thread. */
+/** Names of our files: a SHA-256. While a file is written, its process and thread follow. */
 const OWN = /^[0-9a-f]{64}(\.\d+-\d+)?$/;
 /** The first byte of a module. Other contents are the reason why a module can't have probes. */
 const MODULE = 0;

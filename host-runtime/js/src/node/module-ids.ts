@@ -6,7 +6,7 @@ import { HOST_IDS, LOADED_IDS } from '../common/constants.js';
 const END = HOST_IDS;
 /** The number of modules in the list. Further modules get other ids in each thread. */
 const ENTRIES = 4096;
-/** A module's entry is one of this many, from the one by its hash. */
+/** A module's entry is one of this many in a row; its hash says where the row begins. */
 const TRIES = 64;
 /** Words of an entry: its state, the first id, and words of the hash. */
 const HASH_WORDS = 4;

@@ -49,7 +49,7 @@ export function hookImports(recorder: () => Recorder | undefined, loading: Loadi
     registerHooks({
         resolve(specifier, context, next) {
             const { parentURL } = context;
-            // What the program has under this name, for its own module.
+            // The program's own module of this name.
             if (parentURL?.startsWith(ADDRESS)) return next(specifier, specifier === MODULE ? { ...context, parentURL: importerAt(parentURL) } : context);
             if (specifier !== MODULE || parentURL === undefined || !modules.has(parentURL)) return next(specifier, context);
             return { url: ADDRESS + encodeURIComponent(parentURL), format: 'module', shortCircuit: true };
@@ -83,7 +83,7 @@ function importerAt(url: string): string {
     return decodeURIComponent(url.slice(ADDRESS.length));
 }
 
-/** The text of a module that has the probes for another, and what the program itself supplies to that under the same name. */
+/** The text of a module with the probes for another module, and with the program's own exports under the same name. */
 function moduleFor(url: string): string {
     const own = ownImports(url).map((name) => JSON.stringify(name)).join(', ');
     return [

@@ -20,7 +20,7 @@ export class SampleTree {
         const key = (parent + 1) * IDS + func;
         const known = this.#children.get(key);
         if (known !== undefined) return known;
-        // Paths from the host always fit: there are only so many functions.
+        // Outermost calls always fit: the number of functions is limited.
         if (this.#nodes.length >= MAX_NODES && parent !== HOST) return undefined;
         const node = this.#nodes.push({ parent, func, samples: 0, selfTicks: 0 }) - 1;
         this.#children.set(key, node);

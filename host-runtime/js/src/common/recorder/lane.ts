@@ -51,7 +51,7 @@ export interface LaneRecorder {
     mark(value: number): void;
     /** The block was taken up to `end`: writes end marks there if it is `marked`. */
     clear(end: number): void;
-    /** Makes events cheap while recording is off: nobody takes them. */
+    /** Makes events cheap while recording is off: they are dropped. */
     setRecording(on: boolean): void;
     /** Ends recording. */
     end(): void;

@@ -2,7 +2,10 @@
 
 import { CAPACITY, START } from '../constants.js';
 
-/** A position after the last where an event may begin: the next event first calls `flush`, which tells the host that the guest runs again, at no cost to other events. */
+/**
+ * A position after the last where an event may begin. So the next event first calls `flush`, and the host learns that the guest runs
+ * again. Other events pay nothing for it.
+ */
 export const ARMED = START + CAPACITY - 24;
 /** The last position where an event may begin. */
 export const LAST_START = START + CAPACITY - 28;

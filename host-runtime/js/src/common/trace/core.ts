@@ -73,7 +73,7 @@ export interface ReportRow {
     callers: { id: number | null; name: string; calls: number }[];
 }
 
-/** What `kperf-wasm report --format json` says, as far as one would show it. */
+/** The part of `kperf-wasm report --format json` that reports show. */
 export interface Report {
     /** Of a page: its address. */
     command: string[];

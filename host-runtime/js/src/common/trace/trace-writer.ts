@@ -17,7 +17,7 @@ export type Pack = (bytes: Uint8Array) => Uint8Array;
 /** Faster functions of the host, if it has them. */
 export interface Codecs {
     crc32?: (bytes: Uint8Array) => number;
-    /** Without it windows are not packed. */
+    /** Packs windows; without it they are not packed. */
     zstd?: Pack;
     columns?: Encoder;
     /** Reads the trace's clock and the calendar at one moment. Called once a minute: clocks drift, and calendars are set. */
@@ -34,11 +34,11 @@ export class TraceWriter {
     readonly #columns: Encoder;
     readonly #zstd: Pack | undefined;
     readonly #anchor: Codecs['anchor'];
-    /** When the last anchor was written, in milliseconds. */
+    /** The time of the last anchor, in milliseconds. */
     #anchored = performance.now();
-    /** By recorder: the number of its next block, and its lost events that are not in a `LOST` chunk yet. */
+    /** For each recorder: the number of its next block, and how many lost events are not in a `LOST` chunk yet. */
     readonly #recorders = new Map<number, { next: number; lost: number }>();
-    /** The written tables by their first id, and their number of guest functions. */
+    /** The written tables by their first id; the number of their guest functions. */
     readonly #tables = new Map<number, Uint8Array>();
     #probes = 0;
     #events = 0;
@@ -77,7 +77,7 @@ export class TraceWriter {
         this.#blocks++;
         this.#events += events;
         if (state.lost > 0) this.#lost(recorder, state);
-        // A failed write uses up the number, so readers notice the gap.
+        // A failed write takes a number too, so that readers notice the gap.
         if (!this.#put(kind, recorder, state.next++, payload)) {
             this.#dropped += events;
             state.lost += events;

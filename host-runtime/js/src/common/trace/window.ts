@@ -30,7 +30,7 @@ export interface WindowNode {
 export function encodeWindow(window: Window): Uint8Array {
     const out: number[] = [];
     const put = (value: number): void => {
-        // Operators for integers take no more than 31 bits.
+        // Bitwise operators would change numbers of more than 31 bits.
         for (; value > 0x7fffffff; value = Math.floor(value / 0x80)) out.push((value % 0x80) | 0x80);
         for (; value > 0x7f; value >>>= 7) out.push((value & 0x7f) | 0x80);
         out.push(value);

@@ -26,7 +26,7 @@ export interface ModuleSettings {
     inline: boolean;
 }
 
-/** The most modules that are cached, and the most bytes of them: those of an app, for its pages and workers. */
+/** The maximum number and size of cached modules: enough for an app with its pages and workers. */
 const MAX_CACHED = 64;
 const MAX_CACHED_BYTES = 256 << 20;
 

@@ -1,4 +1,4 @@
-/** Answers the browser: with the site's files, to whose pages it adds the recorder, and with our own. */
+/** Answers the browser with the site's files and with our own, and adds the recorder to the site's pages. */
 
 import { createServer, ServerResponse, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
 import type { Socket } from 'node:net';

@@ -109,8 +109,8 @@ export class Site {
     }
 
     /**
-     * The headers for the site, with its name instead of ours. Servers compare a request's origin with their name, against forgery; so
-     * requests of our pages come from the site's own, and those of other sites still don't.
+     * The headers for the site, with its name instead of ours. Against forgery, servers compare a request's origin with their own name. So
+     * requests of our pages get the site's origin, and requests of other sites keep their own.
      */
     #headers(headers: IncomingHttpHeaders, without: string[]): IncomingHttpHeaders {
         const ours = `http://${headers.host}`;
