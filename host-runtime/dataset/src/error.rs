@@ -38,7 +38,7 @@ impl StdError for Error {
     }
 }
 
-/// Says what failed.
+/// Adds the failed step to an error.
 pub(crate) trait Context<T> {
     fn context_with(self, text: impl FnOnce() -> String) -> Result<T>;
 }

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Says that a folder is a dataset, and of which version.
+/// Marks a folder as a dataset, with its version.
 const MARK: &str = "kperf-dataset.json";
 /// How the address of a bucket begins.
 const S3: &str = "s3://";
