@@ -307,7 +307,7 @@ fn blocks_of_a_shared_memory() {
         "flame bomb.kperf -o - --by allocated --folded",
         "export bomb.kperf --format pprof-heap -o -",
     ];
-    check(&blocks(), &commands, "blocks of a shared memory can't be followed: 262144 are");
+    check(&blocks(), &commands, "blocks of a shared memory can't be followed: at most 262144 may");
     check(
         &blocks(),
         &[

@@ -290,7 +290,10 @@ fn a_run_that_can_not_be_added_does_not_begin() {
     for (flags, told) in [
         (["--dataset", "file", "--trace", "t.kperf"], "`file` is a file; name a folder"),
         (["--dataset", "s3://bucket/x", "--trace", "t.kperf"], "is built without S3"),
-        (["--dataset", "new", "--trace", "pipe"], "--dataset needs the trace as a file, and `pipe` is none"),
+        (
+            ["--dataset", "new", "--trace", "pipe"],
+            "--dataset needs the trace as a file, and `pipe` is not a file",
+        ),
     ] {
         let text = fails(path, &[&["run", "-q"], &flags[..], &[&module, "1"]].concat());
         assert!(text.contains(told), "{flags:?}: {text}");

@@ -121,7 +121,7 @@ fn a_dataset_is_reported_as_its_traces_are() {
             &["view", "dataset", "--no-open", "--range", "1ms~2ms"][..],
             "a dataset has sums of calls; remove --range",
         ),
-        (&["diff", "dataset", "a.kperf"][..], "a dataset is compared with a dataset"),
+        (&["diff", "dataset", "a.kperf"][..], "a dataset can only be compared with a dataset"),
         (&["diff", "dataset", "--where", "version = '1'"][..], "give --where twice"),
         (&["collect", "a.kperf", "-o", "."][..], "is not a dataset, and not empty"),
         (&["collect", "a.kperf", "b.kperf", "-o", "dataset", "--run-id", "x"][..], "--run-id names one run"),

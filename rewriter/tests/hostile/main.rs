@@ -162,7 +162,7 @@ fn check_one(
             let expected = match expect {
                 Some(Expect::Refused(words)) => error.contains(words),
                 Some(_) => false,
-                None => error.contains("; engines allow ") || error.contains("is loaded beside others"),
+                None => error.contains("; engines allow ") || error.contains("is linked at run time"),
             };
             if !expected {
                 return Err(error);
