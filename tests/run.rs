@@ -121,20 +121,9 @@ fn the_guest_sees_what_it_is_given_and_its_exit_code_is_passed_through() {
     let folder = Folder::new().with("world.wat", WORLD);
     fs::create_dir(folder.path("data")).unwrap();
     fs::write(folder.path("data/data.txt"), "the file\n").unwrap();
-    let ran = folder.run(&[
-        "run",
-        "-q",
-        "world.wat",
-        "--dir",
-        "data::in",
-        "--env",
-        "A=b c",
-        "--env",
-        "KPERF_TEST",
-        "--",
-        "--flag",
-        "x",
-    ]);
+    let args = ["--dir", "data::in", "--env", "A=b c", "--env", "KPERF_TEST", "--", "--flag", "x"];
+    let args = [&["run", "-q", "world.wat"], &args[..]].concat();
+    let ran = Ran::of(command(&folder, &args).env("KPERF_TEST", "from outside").output().unwrap());
     assert_eq!(ran.stdout, "world.wat\0--flag\0x\0A=b c\0KPERF_TEST=from outside\0the file\n");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(7), ""));
     let replay = folder.run(&["report", "world.kperf"]);
