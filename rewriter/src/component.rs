@@ -3,7 +3,7 @@
 //! 1. `scan` validates the component and finds its modules.
 //! 2. `modules` puts probes into them, by the pass for modules.
 //! 3. `graph` writes the component. Each component that instantiates a module with probes begins with a recorder
-//! (`prelude`). Functions that run while a component may not be left get a guard (`guard`).
+//!    (`prelude`). Functions that run while a component may not be left get a guard (`guard`).
 //!
 //! ```wat
 //! (component
