@@ -151,7 +151,7 @@ fn help_of(subcommand: &str) -> String {
 
 /// The help of the npm package's command, from its source.
 fn help_of_package() -> String {
-    fs::read_to_string(Path::new(ROOT).join("host-runtime/js/src/node/cli.ts")).unwrap()
+    fs::read_to_string(Path::new(ROOT).join("host-runtime/js/src/node/cli/main.ts")).unwrap()
 }
 
 #[test]

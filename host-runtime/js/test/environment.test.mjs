@@ -109,7 +109,7 @@ test('an allocator is in one of the modules, and all are recorded', () => {
 test('the package\'s own report tells instructions as such', () => {
     assert.equal(run(`load('count').count();`, { KPERF_CLOCK: 'instructions' }).status, 0);
     const { stdout } = spawnSync(
-        process.execPath, [join(PACKAGE, 'dist/node/cli.js'), 'report', 'app.kperf'], { cwd, encoding: 'utf8' },
+        process.execPath, [join(PACKAGE, 'dist/node/cli/main.js'), 'report', 'app.kperf'], { cwd, encoding: 'utf8' },
     );
     assert.equal(
         stdout,

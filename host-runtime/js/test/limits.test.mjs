@@ -42,7 +42,7 @@ async function recovers(t, cwd, command, address) {
 
 /** `serve` with traces in the folder that it serves. */
 const served = (cwd) => {
-    const cli = join(PACKAGE, 'dist/node/cli.js');
+    const cli = join(PACKAGE, 'dist/node/cli/main.js');
     return [process.execPath, cli, 'serve', cwd, '--listen', '127.0.0.1:0', '--traces', cwd];
 };
 const skip = process.platform !== 'linux' || spawnSync('prlimit', ['--version']).error !== undefined;

@@ -21,7 +21,7 @@ kperf('run', life, '-q', '--record', 'profile', '--trace', profile, '--', '2000'
 /** Runs the package's command in its own folder. */
 function npx(...args) {
     const { status, stdout, stderr } =
-        spawnSync(process.execPath, [join(PACKAGE, 'dist/node/cli.js'), ...args], { cwd: work, maxBuffer: 2 ** 28 });
+        spawnSync(process.execPath, [join(PACKAGE, 'dist/node/cli/main.js'), ...args], { cwd: work, maxBuffer: 2 ** 28 });
     return { status, stdout: String(stdout), stderr: String(stderr) };
 }
 function ok(...args) {
@@ -80,11 +80,11 @@ test('so are comparisons', () => {
 test('a trace may come from a pipe, and a page go to one', () => {
     const input = readFileSync(traces[0]);
     const page = (...args) =>
-        execFileSync(process.execPath, [join(PACKAGE, 'dist/node/cli.js'), ...args], { input, maxBuffer: 2 ** 28 });
+        execFileSync(process.execPath, [join(PACKAGE, 'dist/node/cli/main.js'), ...args], { input, maxBuffer: 2 ** 28 });
     kperf('view', traces[0], '--no-open', '-o', join(work, 'stdin.html'));
     assert.equal(page('view', '-', '-o', '-').length > 50_000, true);
     assert.equal(String(page('flame', '-', '-o', '-', '--folded')), String(
-        execFileSync(process.execPath, [join(PACKAGE, 'dist/node/cli.js'), 'flame', traces[0], '-o', '-', '--folded']),
+        execFileSync(process.execPath, [join(PACKAGE, 'dist/node/cli/main.js'), 'flame', traces[0], '-o', '-', '--folded']),
     ));
 });
 

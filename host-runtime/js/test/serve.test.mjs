@@ -29,7 +29,7 @@ spawnSync('mkfifo', [join(app, 'pipe')]);
 
 /** Runs `npx kperf-wasm`. */
 const npx = (...args) => {
-    const command = ['--no-warnings', join(PACKAGE, 'dist/node/cli.js'), ...args];
+    const command = ['--no-warnings', join(PACKAGE, 'dist/node/cli/main.js'), ...args];
     return spawnSync(process.execPath, command, { encoding: 'utf8', timeout: 20_000 });
 };
 const life = join(ROOT, 'examples/game-of-life/rust/life.wasm');
@@ -215,7 +215,7 @@ test('too large requests, and posts that are not traces, are reported', async ()
 
 test('it goes on when nobody reads what it prints', async () => {
     const flags = ['--listen', '127.0.0.1:0', '--traces', join(work, 'unread')];
-    const args = ['--no-warnings', join(PACKAGE, 'dist/node/cli.js'), 'serve', app, ...flags];
+    const args = ['--no-warnings', join(PACKAGE, 'dist/node/cli/main.js'), 'serve', app, ...flags];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     after(() => child.kill('SIGKILL'));
     const text = await new Promise((resolve) => child.stderr.once('data', (data) => resolve(String(data))));

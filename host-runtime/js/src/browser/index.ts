@@ -1,6 +1,6 @@
 /** Records in a page or its worker. */
 
-import type { CommonOptions } from '../common/api.js';
+import type { CommonOptions } from '../api.js';
 import { Calibration } from '../common/recorder/calibrate.js';
 import { anchorOf, artificialClock, clockInfo, measureResolution, parseClock, PERIOD_NANOS, threadClock, tickingClock, ticksOf } from '../common/clock/clock.js';
 import { LocalOutput } from '../common/recorder/local-output.js';
@@ -16,7 +16,7 @@ import { MemorySink } from './memory-sink.js';
 import { PageSampler } from './sampler.js';
 import { startTicker, tickerWorks, whyNoTicker, type Started } from './ticker.js';
 
-export * from '../common/api.js';
+export * from '../api.js';
 export { coreModule, openTrace } from './core.js';
 export { MemorySink } from './memory-sink.js';
 export { PostSink } from './post-sink.js';

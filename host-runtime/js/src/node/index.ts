@@ -3,7 +3,7 @@
 import { availableParallelism } from 'node:os';
 import { basename, extname } from 'node:path';
 import { BroadcastChannel, getEnvironmentData, isMainThread, setEnvironmentData, threadId, Worker } from 'node:worker_threads';
-import type { CommonOptions } from '../common/api.js';
+import type { CommonOptions } from '../api.js';
 import { Calibration } from '../common/recorder/calibrate.js';
 import { anchorOf, artificialClock, clockInfo, measureResolution, parseClock, PERIOD_NANOS, threadClock, tickingClock, ticksOf, type Clock, type ArtificialClock } from '../common/clock/clock.js';
 import { Reason } from '../common/constants.js';
@@ -33,7 +33,7 @@ import { warn } from './warn.js';
 import type { TickerData } from './ticker-thread.js';
 import type { WriterData } from './writer-thread.js';
 
-export * from '../common/api.js';
+export * from '../api.js';
 export { coreModule, openTrace } from './core.js';
 export { otlpFromEnvironment } from '../common/otlp/settings.js';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { kperf, PACKAGE } from './cli.mjs';
 
-const CLI = join(PACKAGE, 'dist/node/cli.js');
+const CLI = join(PACKAGE, 'dist/node/cli/main.js');
 
 /** Starts `kperf-wasm serve` with traces below `work`. `end` sends a signal and returns its output. */
 export async function start(work, ...args) {

@@ -1,18 +1,18 @@
 /** The API that node and pages share. */
 
-export { Recorder } from './recorder/recorder.js';
-export { readSymbols, type Symbols } from './trace/symbols.js';
-export { TraceCore } from './trace/core.js';
-export type { CallTree, CoreOptions, Report, SpanOptions } from './trace/core.js';
-export { OtlpSink } from './otlp/sink.js';
-export type { OtlpOptions } from './otlp/settings.js';
-export type { AskParent, Parent } from './trace/parent.js';
-export type { SamplingOptions } from './profile/sampling.js';
-export type { Delivery, Header, Sink, Summary } from './trace/trace.js';
+export { Recorder } from './common/recorder/recorder.js';
+export { readSymbols, type Symbols } from './common/trace/symbols.js';
+export { TraceCore } from './common/trace/core.js';
+export type { CallTree, CoreOptions, Report, SpanOptions } from './common/trace/core.js';
+export { OtlpSink } from './common/otlp/sink.js';
+export type { OtlpOptions } from './common/otlp/settings.js';
+export type { AskParent, Parent } from './common/trace/parent.js';
+export type { SamplingOptions } from './common/profile/sampling.js';
+export type { Delivery, Header, Sink, Summary } from './common/trace/trace.js';
 
-import type { SamplingOptions } from './profile/sampling.js';
-import type { AskParent } from './trace/parent.js';
-import type { Sink } from './trace/trace.js';
+import type { SamplingOptions } from './common/profile/sampling.js';
+import type { AskParent } from './common/trace/parent.js';
+import type { Sink } from './common/trace/trace.js';
 
 /** How to record, on any host. */
 export interface CommonOptions {

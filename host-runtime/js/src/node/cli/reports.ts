@@ -3,8 +3,8 @@
 import { spawn } from 'node:child_process';
 import { basename, extname, resolve } from 'node:path';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import { number, oneOf, onlyFile, PATTERNS, printStatus, Usage, type Values } from './cli-args.js';
-import { makeFile, type Answer, type CallChoice } from './reports.js';
+import { number, oneOf, onlyFile, PATTERNS, printStatus, Usage, type Values } from '../cli-args.js';
+import { makeFile, type Answer, type CallChoice } from '../reports.js';
 
 /** The flags that select calls. */
 const CALLS = {

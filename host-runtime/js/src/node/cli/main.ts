@@ -7,12 +7,12 @@ import { constants } from 'node:os';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import { rewrite, type RewriteOptions } from '../common/hook/rewriter.js';
-import { number, oneOf, onlyFile, PATTERNS, printable, PROBED, probed, printStatus, Usage } from './cli-args.js';
-import { printReport } from './cli-report.js';
-import { diff, flame, view } from './cli-reports.js';
-import { rewriterModule } from './loading.js';
-import { serve } from './serve/command.js';
+import { rewrite, type RewriteOptions } from '../../common/hook/rewriter.js';
+import { number, oneOf, onlyFile, PATTERNS, printable, PROBED, probed, printStatus, Usage } from '../cli-args.js';
+import { printReport } from '../cli-report.js';
+import { diff, flame, view } from './reports.js';
+import { rewriterModule } from '../loading.js';
+import { serve } from '../serve/command.js';
 
 const HELP = `Where does the time go in a WebAssembly module?
 
@@ -131,7 +131,7 @@ async function runRun(args: string[]): Promise<void> {
         KPERF_CLOCK: values.clock,
         KPERF_QUIET: '1',
     };
-    const [register, runner] = ['register.js', 'run-wasi.js'].map((file) => new URL(file, import.meta.url));
+    const [register, runner] = ['../register.js', 'run-wasi.js'].map((file) => new URL(file, import.meta.url));
     if (!statSync(path).isFile()) throw new Error(`\`${path}\` is not a file`);
     const before = changed(trace);
     const child = spawnSync(process.execPath, ['--no-warnings', '--import', register!.href, fileURLToPath(runner!), path, ...its], { stdio: 'inherit', env: { ...process.env, ...settings, KPERF_PROCESS: undefined } });
@@ -155,7 +155,7 @@ function unknownFlag(message: string): string {
 }
 
 function version(): string {
-    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+    const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string };
     return `kperf-wasm ${version}\n`;
 }
 
