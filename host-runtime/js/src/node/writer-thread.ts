@@ -46,7 +46,6 @@ export interface Written {
 
 /** Functions that the types of the oldest node lack. */
 interface ZlibOfToday {
-    crc32: (bytes: Uint8Array) => number;
     zstdCompressSync: (bytes: Uint8Array, options: { params: Record<number, number> }) => Uint8Array;
     constants: { ZSTD_c_compressionLevel: number };
 }
@@ -65,11 +64,10 @@ try {
 }
 hub.answer(JSON.stringify(written));
 
-/** Node has the checksum from 20.15 on, and zstd from 22.15 on. */
+/** Node has zstd from 22.15 on. */
 function codecsOf({ header, origin }: WriterData): Codecs {
-    const { crc32, zstdCompressSync, constants } = zlib as unknown as Partial<ZlibOfToday>;
-    const codecs: Codecs = {};
-    if (crc32) codecs.crc32 = crc32;
+    const { zstdCompressSync, constants } = zlib as unknown as Partial<ZlibOfToday>;
+    const codecs: Codecs = { crc32: zlib.crc32 };
     if (zstdCompressSync) {
         const params = { [constants?.ZSTD_c_compressionLevel ?? 100]: 1 };
         codecs.zstd = (bytes) => zstdCompressSync(bytes, { params });

@@ -2,7 +2,7 @@
 
 import { statSync } from 'node:fs';
 import { Agent, request as ask, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import { Duplex } from 'node:stream';
+import { duplexPair, type Duplex } from 'node:stream';
 import { Usage } from '../cli-args.js';
 import { MAX_HEADERS } from './answer.js';
 import { folderServer } from './folder.js';
@@ -29,7 +29,9 @@ export class Site {
         const server = folderServer(path);
         const agent = new Agent();
         agent.createConnection = () => {
-            const [ours, theirs] = Side.pair();
+            const [ours, theirs] = duplexPair();
+            ours.on('close', () => theirs.destroy());
+            theirs.on('close', () => ours.destroy());
             server.emit('connection', theirs);
             return ours;
         };
@@ -128,44 +130,5 @@ export class Site {
         const base = `http://${this.#authority}`;
         // A path that begins with two slashes would name another server.
         if (headers.location?.startsWith(`${base}/`) && headers.location[base.length + 1] !== '/') headers.location = headers.location.slice(base.length);
-    }
-}
-
-/** One end of a connection within this process. */
-class Side extends Duplex {
-    #other: Side | undefined;
-    /** Continues the write that the other side had no room for. */
-    #written: (() => void) | undefined;
-
-    static pair(): [Side, Side] {
-        const [one, two] = [new Side(), new Side()];
-        one.#other = two;
-        two.#other = one;
-        return [one, two];
-    }
-
-    override _read(): void {
-        const other = this.#other;
-        const written = other && other.#written;
-        if (!other || !written) return;
-        other.#written = undefined;
-        written();
-    }
-
-    override _write(bytes: Buffer, _encoding: BufferEncoding, done: () => void): void {
-        if (this.#other?.destroyed !== false || this.#other.push(bytes)) done();
-        else this.#written = done;
-    }
-
-    override _final(done: () => void): void {
-        this.#other?.push(null);
-        done();
-    }
-
-    override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-        const other = this.#other;
-        this.#other = undefined;
-        if (other && !other.destroyed) setImmediate(() => other.destroy());
-        done(error);
     }
 }
