@@ -1,9 +1,8 @@
-// Servers of traces on a system without room for a file or a connection.
+// Servers of traces on a system without room for a file.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { folder, PACKAGE } from './support/cli.mjs';
@@ -60,36 +59,4 @@ test("so does Vite's development server", { skip }, async (t) => {
             console.log('http://127.0.0.1:' + server.address().port);
         });`;
     await recovers(t, folder(), [process.execPath, '--input-type=module', '--eval', script], '/');
-});
-
-/** The first part of a trace. */
-const PART = [
-    'POST /.kperf/trace HTTP/1.1', 'host: localhost', `kperf-trace: ${'0'.repeat(32)}`, 'kperf-part: 0',
-    'content-length: 1000', '', 'x',
-].join('\r\n');
-
-test('clients that never say what they want, or say it slowly, keep nobody out', { skip }, async (t) => {
-    const cwd = folder();
-    writeFileSync(join(cwd, 'app.js'), 'app');
-    const { url } = await start(t, cwd, 'ulimit -n 1024', served(cwd));
-    const { hostname, port } = new URL(url);
-    const slow = Array.from({ length: 1100 }, (_, n) => {
-        const socket = connect(Number(port), hostname);
-        socket.on('error', () => undefined);
-        socket.write(n % 2 === 0 ? 'GET / HTTP/1.1\r\nhost: loc' : PART);
-        const timer = setInterval(() => socket.write('a'), 100);
-        socket.on('close', () => clearInterval(timer));
-        return socket;
-    });
-    t.after(() => slow.forEach((socket) => socket.destroy()));
-    // While a thousand connect at once, a new connection may be the idlest.
-    const settled = (socket) => new Promise((resolve) => socket.on('connect', resolve).on('close', resolve));
-    await Promise.all(slow.map((socket) => socket.connecting && settled(socket)));
-    for (let n = 0; n < 10; n++) {
-        const begun = performance.now();
-        const signal = AbortSignal.timeout(10_000);
-        const answer = await fetch(`${url}/app.js`, { signal, headers: { connection: 'close' } });
-        assert.equal(await answer.text(), 'app', `${performance.now() - begun} ms`);
-        await new Promise((resolve) => setTimeout(resolve, 50));
-    }
 });

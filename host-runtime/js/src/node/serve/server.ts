@@ -7,7 +7,6 @@ import { reasonOf } from '../../common/warn.js';
 import { ISOLATION } from '../../common/serving.js';
 import { printStatus } from '../cli-args.js';
 import { MAX_HEADERS, Refused, respond } from './answer.js';
-import { limitConnections } from './connections.js';
 import { hasHost } from './hosts.js';
 import { placeOfTag } from './html.js';
 import type { Modules } from './modules.js';
@@ -57,7 +56,6 @@ export function pageServer(settings: ServerSettings): Server {
     const server = createServer({ headersTimeout: PATIENCE, keepAliveTimeout: PATIENCE, requestTimeout: 0, maxHeaderSize: MAX_HEADERS }, (request, response) => {
         handle(request, response, (path) => answer(settings, path, request, response));
     });
-    limitConnections(server);
     server.on('upgrade', (request: IncomingMessage, socket: Socket, begun: Buffer) => {
         socket.on('error', () => socket.destroy());
         const response = new ServerResponse(request);
