@@ -326,8 +326,8 @@ pub(crate) fn effect(operator: &Operator<'_>) -> Effect {
 
 /// Fails if the operator's effect is unknown.
 #[cold]
-pub(crate) fn unknown(operator: &Operator<'_>, offset: u64) -> Error {
-    Error::malformed(offset, format!("an instruction that is not known here: {operator:?}"))
+pub(crate) fn unknown(offset: u64) -> Error {
+    Error::malformed(offset, "an instruction that is not known here")
 }
 
 #[inline]

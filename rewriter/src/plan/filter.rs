@@ -1,7 +1,7 @@
 //! Patterns for function names.
 
+use super::glob;
 use crate::error::{Error, ErrorKind};
-use globset::GlobBuilder;
 use regex::Regex;
 
 /// A pattern for function names: a glob that matches the whole name (`life::*`, where `*` matches any text), or a
@@ -23,13 +23,8 @@ impl Pattern {
 
     /// A glob, whatever its first character. Fails on an invalid one.
     pub fn glob(text: &str) -> Result<Pattern, Error> {
-        let glob = GlobBuilder::new(text)
-            .backslash_escape(true)
-            .build()
-            .map_err(|error| bad(text, error.kind().to_string()))?;
-        // The glob's regex is for bytes, with the prefix `(?-u)`. Names are UTF-8, where the same regex without it
-        // matches.
-        Pattern::new(text, &glob.regex().replacen("(?-u)", "(?s)", 1))
+        let regex = glob::regex_of(text).map_err(|why| bad(text, why))?;
+        Pattern::new(text, &regex)
     }
 
     /// A regular expression that matches anywhere. Fails on an invalid one.

@@ -145,7 +145,7 @@ impl Finder<'_, '_> {
                 self.leave();
             }
             Effect::Returns => self.leave(),
-            Effect::Unknown => return Err(operators::unknown(operator, start)),
+            Effect::Unknown => return Err(operators::unknown(start)),
             Effect::Cheap | Effect::Plain => match operator {
                 Operator::Else => self.other_arm(start, end)?,
                 Operator::Unreachable | Operator::Throw { .. } | Operator::ThrowRef => self.leave(),

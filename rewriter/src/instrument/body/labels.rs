@@ -44,7 +44,7 @@ impl<'a> Rewriter<'a, '_> {
             _ => {}
         }
         let Some(label) = operators::label_mut(&mut operator) else {
-            return Err(operators::unknown(&operator, start));
+            return Err(operators::unknown(start));
         };
         let new = self.labels.translate(*label).ok_or_else(|| no_such_label(start))?;
         if new != *label {

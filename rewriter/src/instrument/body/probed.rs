@@ -202,7 +202,7 @@ impl<'a> Rewriter<'a, '_> {
                 self.put_moved(operator, start, end)?;
             }
             Effect::Cheap | Effect::Variable | Effect::Plain | Effect::Returns => {}
-            Effect::Unknown => return Err(operators::unknown(operator, start)),
+            Effect::Unknown => return Err(operators::unknown(start)),
         }
         Ok(())
     }
@@ -240,7 +240,7 @@ impl<'a> Rewriter<'a, '_> {
                 self.labels.open(0, info.block_params(*blockty).len());
             }
             Operator::TryTable { try_table } => self.open_try_table(try_table, start, end)?,
-            _ => return Err(operators::unknown(operator, start)),
+            _ => return Err(operators::unknown(start)),
         }
         Ok(())
     }

@@ -235,7 +235,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
                 continue;
             }
             if effect == Effect::Unknown {
-                return Err(operators::unknown(&operator, start));
+                return Err(operators::unknown(start));
             }
             self.check(&operator, start, locals)?;
             if tracks_depth && self.context.may_catch(&operator) {
