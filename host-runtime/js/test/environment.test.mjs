@@ -52,6 +52,7 @@ test('instructions are counted, whichever form the probes have', () => {
 
 test('settings that make no sense end the process before it does anything', () => {
     for (const [env, said] of [
+        [{ KPERF_INLINING: '0' }, "KPERF_INLINING was removed: KPERF_PROBE=import keeps V8's limits of inlining"],
         [
             { KPERF_WEIGHTS: 'fuel' },
             'KPERF_WEIGHTS was removed: KPERF_CLOCK=instructions counts each instruction as one',

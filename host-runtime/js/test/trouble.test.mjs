@@ -266,7 +266,7 @@ test('settings that make no sense are told in one line', () => {
 
 test('empty settings are none', () => {
     const names = [
-        'TRACE', 'RECORD', 'PERIOD', 'SPAN_MIN', 'EVERY', 'CLOCK', 'CALIBRATE', 'INLINING', 'QUIET', 'PROBE', 'ONLY',
+        'TRACE', 'RECORD', 'PERIOD', 'SPAN_MIN', 'EVERY', 'CLOCK', 'CALIBRATE', 'QUIET', 'PROBE', 'ONLY',
         'SKIP', 'MATCH', 'MIN_INSTRUCTIONS', 'EXPORTS', 'IMPORTS', 'LEAF', 'CACHE',
     ];
     const env = Object.fromEntries(names.map((name) => [`KPERF_${name}`, '']));

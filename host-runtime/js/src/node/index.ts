@@ -43,8 +43,6 @@ export interface RecorderOptions extends CommonOptions {
     path?: string;
     /** Sends the file as spans while it is written, in its own thread. Not with `sink`. */
     otlp?: OtlpOptions;
-    /** Whether V8's limits of inlining are raised for inlined recorders (`--wasm-inlining-budget`, `.._factor`). Default: true. */
-    inlining?: boolean;
 }
 
 /** What other threads need to join. */
@@ -57,8 +55,6 @@ interface Recording {
     /** Whether to measure the cost of a probe. */
     calibrate: boolean;
     process: number;
-    /** See `RecorderOptions`. */
-    inlining: boolean;
     sampling: Sampling;
     /** See `SamplerControl`. */
     sampler: SharedArrayBuffer;
@@ -110,7 +106,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const calibrate = artificial !== 'instructions' && (options.calibrate ?? !test);
     const sampling = parseSampling(options.sampling ?? {}, availableParallelism());
     const sampler = new SamplerControl().buffer;
-    const recording: Recording = { hub: new Hub().memory, ...(ticker && { ticker }), origin, artificial, calibrate, process: process.pid, inlining: options.inlining ?? true, sampling, sampler, name };
+    const recording: Recording = { hub: new Hub().memory, ...(ticker && { ticker }), origin, artificial, calibrate, process: process.pid, sampling, sampler, name };
     const header: Header = {
         clock: ticker ? tickingClock(info, ticker.periodNanos) : info,
         anchor: anchorOf(clock),
@@ -139,7 +135,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const time = timeSource(recording, clock);
     if (!recording.ticker) calibration = new Calibration(time, clock);
     const sample = (): SamplerLink => (options.sink && !test ? refuseToSample() : startSampler(recording, clock, output, true));
-    return new Recorder(output, time, { parent: options.parent, cost: costOf(recording, calibration, clock, usage), opened: output instanceof HubOutput ? announce(recording, output) : undefined, sampler: sample, firstInlined: inlinedHookOf(recording) });
+    return new Recorder(output, time, { parent: options.parent, cost: costOf(recording, calibration, clock, usage), opened: output instanceof HubOutput ? announce(recording, output) : undefined, sampler: sample, firstInlined: allowInlining });
 }
 
 /** Joins the recording of the thread that started this one; `undefined` if there is none. */
@@ -153,7 +149,7 @@ export function joinRecorder(): Recorder | undefined {
     // The writer reads this thread's lanes if the thread is terminated, so it must run before they are announced.
     hub.waitForWriter(THREAD_START);
     const output = new HubOutput(hub);
-    return new Recorder(output, time, { cost: costOf(recording, new Calibration(time, clock), clock), opened: announce(recording, output), sampler: () => startSampler(recording, clock, output, false), firstInlined: inlinedHookOf(recording) });
+    return new Recorder(output, time, { cost: costOf(recording, new Calibration(time, clock), clock), opened: announce(recording, output), sampler: () => startSampler(recording, clock, output, false), firstInlined: allowInlining });
 }
 
 /** Hands over what this thread has recorded, when it ends. */
@@ -170,10 +166,6 @@ function announce(recording: Recording, output: HubOutput): (number: number, lan
         output.adopt(lane.memory);
         broadcast(channelOf(recording, 'lanes'), { number, ...lane });
     };
-}
-
-function inlinedHookOf({ inlining }: Recording): (() => void) | undefined {
-    return inlining ? allowInlining : undefined;
 }
 
 /** Measures the cost of a probe, once per recording. */

@@ -93,9 +93,9 @@ function registerMain(): (module?: WebAssembly.Module) => Recorder {
     const begin = once((module?: WebAssembly.Module): Recorder => {
         // Unless set, the first module decides: a profile needs no ticker.
         const record = settings.record ?? (module && isProfile(module) ? 'profile' : 'trace');
-        const { clock, calibrate, inlining, otlp, sampling } = settings;
+        const { clock, calibrate, otlp, sampling } = settings;
         allowExit();
-        recorder = createRecorder({ path: file, clock, record, sampling, calibrate, inlining, ...(otlp && { otlp }) });
+        recorder = createRecorder({ path: file, clock, record, sampling, calibrate, ...(otlp && { otlp }) });
         recorder.onExit = (code, exit) => {
             // `proc_exit` of `node:wasi` with `returnOnExit: false` ends the process without calling handlers, past our `reallyExit`.
             if (exit.name !== 'bound proc_exit') return;

@@ -14,6 +14,7 @@ export type Settings = ReturnType<typeof readSettings>;
 
 /** Removed variables, and what to use instead. */
 const REMOVED = {
+    KPERF_INLINING: 'KPERF_PROBE=import keeps V8\'s limits of inlining',
     KPERF_DATASET: '`kperf-wasm collect` of the Rust command takes the traces that node writes',
     KPERF_WEIGHTS: 'KPERF_CLOCK=instructions counts each instruction as one',
 };
@@ -40,7 +41,6 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
         record: record as 'trace' | 'profile' | undefined,
         sampling,
         calibrate: env['KPERF_CALIBRATE'] === undefined ? clock !== 'test' : isTrue(env['KPERF_CALIBRATE']),
-        inlining: env['KPERF_INLINING'] === undefined || isTrue(env['KPERF_INLINING']),
         quiet: isTrue(env['KPERF_QUIET']),
         /** Unset: modules get no probes when they are loaded. */
         loading: loadingFromEnvironment(env),
