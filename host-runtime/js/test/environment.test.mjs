@@ -90,7 +90,7 @@ test('an allocator is in one of the modules, and all are recorded', () => {
     const missing = run(program, { ...env, KPERF_ALLOCATOR: 'malloc=take,free=give' });
     assert.match(
         missing.stderr,
-        /^kperf: KPERF_ALLOCATOR: no module has the function of `free=give`\nkperf: \d+ events of 2 functions: [^\n]*\n$/,
+        /^kperf: KPERF_ALLOCATOR: no module of the main thread has the function of `free=give`\nkperf: \d+ events of 2 functions: [^\n]*\n$/,
     );
     // A thread's module counts, too.
     const thread = run(`if (!isMainThread) load('pool').take(8); else { load('count').count(); await worker(); }`, env);
@@ -103,7 +103,7 @@ test('an allocator is in one of the modules, and all are recorded', () => {
     );
     assert.match(
         wrong.stderr,
-        /\nkperf: KPERF_ALLOCATOR: no module has the function of `calloc=take`\nkperf: \d+ events of 2 functions: /,
+        /\nkperf: KPERF_ALLOCATOR: no module of the main thread has the function of `calloc=take`\nkperf: \d+ events of 2 functions: /,
     );
 });
 

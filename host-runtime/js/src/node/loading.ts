@@ -6,7 +6,7 @@ import { getEnvironmentData, isMainThread, setEnvironmentData, Worker } from 'no
 import { engine } from '../common/engine.js';
 import { Loading, type LoadingHost } from '../common/hook/loading.js';
 import { rewrite, rewritingOf, type RewriteOptions, type Rewriting, type Rewritten } from '../common/hook/rewriter.js';
-import { missingAllocators } from '../common/trace/symbols.js';
+import { MissingAllocators } from '../common/trace/symbols.js';
 import { ModuleCache } from './module-cache.js';
 import { ModuleIds } from './module-ids.js';
 import { REWRITER_VERSION } from '../common/hook/version-source.js';
@@ -49,15 +49,8 @@ export function checkOptions(options: RewriteOptions): void {
     throw new TypeError((refusal.startsWith('the allocator') ? 'KPERF_ALLOCATOR: ' : '') + refusal);
 }
 
-/** A bit of `ModuleIds.found`: a module records allocations. Each lower bit is a named allocator function. */
-const RECORDS = 1 << 30;
-const MAX_NAMED = 30;
-
-/** Named allocator functions that no module of any thread has, if any module records allocations. */
-export function missing({ allocator }: RewriteOptions): string[] {
-    const { found } = idsOfProcess();
-    return found & RECORDS ? (allocator ?? []).slice(0, MAX_NAMED).filter((_, n) => !(found & (1 << n))) : [];
-}
+/** Named allocator functions that no module of this thread has. */
+export const missingAllocators = new MissingAllocators();
 
 /** Puts probes into the modules that this thread loads. */
 export function loadingOf({ options, cache }: LoadingSettings): Loading {
@@ -76,12 +69,7 @@ export function loadingOf({ options, cache }: LoadingSettings): Loading {
         rewriteElsewhere,
         isOwn: isNodes,
         warn,
-        ...(allocator?.length && {
-            probed(symbols) {
-                const missing = missingAllocators(symbols);
-                if (missing) ids.note(allocator.reduce((found, name, n) => (n < MAX_NAMED && !missing.includes(name) ? found | (1 << n) : found), RECORDS));
-            },
-        }),
+        ...(allocator?.length && { probed: (symbols) => missingAllocators.add(symbols) }),
     };
     return new Loading(host);
 }

@@ -12,9 +12,7 @@ const TRIES = 64;
 const HASH_WORDS = 4;
 const WORDS = 2 + HASH_WORDS;
 const NEXT = 0;
-/** Bits that threads have noted. */
-const FOUND = 1;
-const HEADER = 2;
+const HEADER = 1;
 const FREE = 0, BEING_WRITTEN = 1, WRITTEN = 2;
 /** Milliseconds to wait for an entry that is being written. Its thread may have been terminated. */
 const PATIENCE = 10;
@@ -37,16 +35,6 @@ export class ModuleIds {
         let first = this.#known.get(key);
         if (first === undefined) this.#known.set(key, (first = this.#listed(key, count)));
         return first;
-    }
-
-    /** Notes bits for all threads. */
-    note(found: number): void {
-        Atomics.or(this.#words, FOUND, found);
-    }
-
-    /** All bits that were noted. */
-    get found(): number {
-        return Atomics.load(this.#words, FOUND);
     }
 
     #listed(key: string, count: number): number {

@@ -15,7 +15,7 @@ import { undelivered } from '../common/otlp/sink.js';
 import type { Recorder } from '../common/recorder/recorder.js';
 import type { Summary } from '../common/trace/trace.js';
 import { allowExit } from './engine.js';
-import { checkOptions, loadingOf, missing } from './loading.js';
+import { checkOptions, loadingOf, missingAllocators } from './loading.js';
 import { createRecorder, defaultPath, joinRecorder, leaveRecorder } from './index.js';
 import { reachRealms } from './realms.js';
 import { readSettings, type Settings } from './settings.js';
@@ -157,7 +157,7 @@ function once<Given extends unknown[], Begun>(begin: (...given: Given) => Begun)
 /** Writes the rest of the trace, and reports its path. */
 function end(outcome: string): void {
     if (!recorder) return reportNothing();
-    if (settings.loading) for (const name of missing(settings.loading.options)) warn(`KPERF_ALLOCATOR: no module has the function of \`${name}\``);
+    for (const name of missingAllocators.names) warn(`KPERF_ALLOCATOR: no module of the main thread has the function of \`${name}\``);
     try {
         const { events, probes, dropped_events, sent, other } = recorder.finishSync(outcome, Reason.Exit);
         const written = other === undefined ? path : ownPathOf(path);

@@ -4,11 +4,11 @@
  */
 
 import * as nodeModule from 'node:module';
-import { MODULE, PROBES, SYMBOLS_SECTION } from '../common/constants.js';
+import { MODULE, PROBES } from '../common/constants.js';
 import { engine, importsOf } from '../common/engine.js';
 import { IDLE_PROBES } from '../common/hook/idle.js';
 import type { Loading } from '../common/hook/loading.js';
-import { headersOf } from '../common/hook/module-headers.js';
+import { symbolsOf } from '../common/hook/module-headers.js';
 import { reasonOf } from '../common/warn.js';
 import type { Recorder } from '../common/recorder/recorder.js';
 import { warn } from './warn.js';
@@ -61,8 +61,8 @@ export function hookImports(recorder: () => Recorder | undefined, loading: Loadi
             const bytes = loaded.source instanceof Uint8Array ? loaded.source : new Uint8Array(loaded.source);
             const name = /([^/?#]+?)(\.wasm)?([?#].*)?$/.exec(url)?.[1];
             const wasm = loading?.now(bytes, name, { probe: 'import' })?.wasm ?? bytes;
-            const symbols = headersOf(wasm)?.custom.find(({ name }) => name === SYMBOLS_SECTION);
-            if (symbols) modules.set(url, { supply: () => probesOr(url, () => recorder()?.probes(wasm.slice(symbols.start, symbols.end))), wasm });
+            const symbols = symbolsOf(wasm)?.slice();
+            if (symbols) modules.set(url, { supply: () => probesOr(url, () => recorder()?.probes(symbols)), wasm });
             return { ...loaded, source: wasm };
         },
     });

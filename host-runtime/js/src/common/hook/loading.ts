@@ -1,7 +1,7 @@
 /** Puts probes into modules when a program loads them. */
 
 import { SYMBOLS_SECTION } from '../constants.js';
-import { headersOf, type ModuleHeaders } from './module-headers.js';
+import { headersOf, symbolsOf, type ModuleHeaders } from './module-headers.js';
 import { reasonOf } from '../warn.js';
 import type { RewriteOptions, Rewriting } from './rewriter.js';
 
@@ -122,8 +122,8 @@ export class Loading {
         if (rewriting !== undefined) this.selected++;
         if (typeof rewriting === 'string') this.#host.warn(`${options.module_name} runs without probes: ${rewriting}`);
         if (typeof rewriting !== 'object') return undefined;
-        const table = this.#host.probed && headersOf(rewriting)?.custom.find(({ name }) => name === SYMBOLS_SECTION);
-        if (table) this.#host.probed?.(rewriting.subarray(table.start, table.end));
+        const symbols = this.#host.probed && symbolsOf(rewriting);
+        if (symbols) this.#host.probed?.(symbols);
         const sections: Loaded['sections'] = new Map();
         for (const { name, start, end } of headers.custom) sections.set(name, [...(sections.get(name) ?? []), wasm.slice(start, end)]);
         return { wasm: rewriting, sections };

@@ -1,5 +1,7 @@
 /** Reads a module's section headers. */
 
+import { SYMBOLS_SECTION } from '../constants.js';
+
 const CUSTOM = 0, IMPORT = 2, FUNCTION = 3;
 
 export interface ModuleHeaders {
@@ -42,4 +44,10 @@ export function headersOf(bytes: Uint8Array): ModuleHeaders | undefined {
         at = end;
     }
     return headers;
+}
+
+/** A module's symbol table, if it has probes. */
+export function symbolsOf(wasm: Uint8Array): Uint8Array | undefined {
+    const table = headersOf(wasm)?.custom.find(({ name }) => name === SYMBOLS_SECTION);
+    return table && wasm.subarray(table.start, table.end);
 }

@@ -34,10 +34,20 @@ export function readSymbols(bytes: Uint8Array): Symbols {
     return { idBase, names };
 }
 
-/** Allocator functions that were named when a module was rewritten, but that it lacks; `undefined` if it records no allocations. */
-export function missingAllocators(bytes: Uint8Array): string[] | undefined {
-    const { allocations } = JSON.parse(new Input(unpack(bytes)).text()) as { allocations?: { missing?: string[] } };
-    return allocations && (allocations.missing ?? []);
+/** Of allocator functions that were named, those that none of the modules has. Modules without records of allocations don't count. */
+export class MissingAllocators {
+    #names: string[] | undefined;
+
+    /** None before the first module. */
+    get names(): string[] {
+        return this.#names ?? [];
+    }
+
+    /** Takes a module's symbol table. */
+    add(symbols: Uint8Array): void {
+        const { allocations } = JSON.parse(new Input(unpack(symbols)).text()) as { allocations?: { missing?: string[] } };
+        if (allocations) this.#names = (allocations.missing ?? []).filter((name) => this.#names?.includes(name) ?? true);
+    }
 }
 
 /** A table of host functions. */

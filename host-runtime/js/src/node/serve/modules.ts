@@ -1,10 +1,9 @@
 /** Rewrites the modules that pages send, each once. */
 
 import { createHash } from 'node:crypto';
-import { SYMBOLS_SECTION } from '../../common/constants.js';
-import { headersOf } from '../../common/hook/module-headers.js';
+import { symbolsOf } from '../../common/hook/module-headers.js';
 import type { RewriteOptions, Rewritten } from '../../common/hook/rewriter.js';
-import { missingAllocators } from '../../common/trace/symbols.js';
+import { MissingAllocators } from '../../common/trace/symbols.js';
 import { printStatus } from '../cli-args.js';
 import { rewriteInThread } from '../loading.js';
 
@@ -38,7 +37,7 @@ export class Modules {
     readonly #settings: ModuleSettings;
     /** By hash; the most recently used one is last. */
     readonly #known = new Map<string, { answer: Promise<Rewritten>; bytes: number }>();
-    #missing: string[] | undefined;
+    readonly #missing = new MissingAllocators();
     #running = 0;
     readonly #waiting: (() => void)[] = [];
 
@@ -48,7 +47,7 @@ export class Modules {
 
     /** Named allocator functions that no module has; none before the first module. */
     get missing(): string[] {
-        return this.#missing ?? [];
+        return this.#missing.names;
     }
 
     /** Rewrites a module, or takes it from the cache. */
@@ -89,15 +88,9 @@ export class Modules {
             const sizes = `${wasm.length} -> ${rewritten.wasm!.length} bytes`;
             printStatus(`${name}: ${probed} of ${functions} functions probed${inline ? ' (inline)' : ''}, ${sizes}, ${Math.round(performance.now() - begun)}ms`);
             for (const warning of warnings) printStatus(`warning: ${warning}`);
-            this.#note(rewritten.wasm!);
+            this.#missing.add(symbolsOf(rewritten.wasm!)!);
         }
         return rewritten;
-    }
-
-    #note(wasm: Uint8Array): void {
-        const table = headersOf(wasm)?.custom.find(({ name }) => name === SYMBOLS_SECTION);
-        const missing = table && missingAllocators(wasm.subarray(table.start, table.end));
-        if (missing) this.#missing = (this.#missing ?? missing).filter((name) => missing.includes(name));
     }
 
     async #inTurn<T>(work: () => Promise<T>): Promise<T> {
