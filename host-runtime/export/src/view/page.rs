@@ -10,7 +10,7 @@ use std::io::{self, Write};
 const HTML: &str = include_str!("page/index.html");
 const CSS: &str = include_str!("page/style.css");
 /// Each comes after those that it imports.
-const SCRIPTS: [(&str, &str); 25] = [
+const SCRIPTS: [(&str, &str); 24] = [
     ("dom.js", include_str!("page/dom.js")),
     ("format.js", include_str!("page/format.js")),
     ("data.js", include_str!("page/data.js")),
@@ -18,7 +18,6 @@ const SCRIPTS: [(&str, &str); 25] = [
     ("colors.js", include_str!("page/colors.js")),
     ("viewport.js", include_str!("page/viewport.js")),
     ("input.js", include_str!("page/input.js")),
-    ("svgcanvas.js", include_str!("page/svgcanvas.js")),
     ("chart.js", include_str!("page/chart.js")),
     ("overview.js", include_str!("page/overview.js")),
     ("memory.js", include_str!("page/memory.js")),

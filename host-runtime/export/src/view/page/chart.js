@@ -136,14 +136,15 @@ export class Chart {
     );
     this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     this.placed = this.layout();
-    this.paint(this.context, this.hatch(style.getPropertyValue("--surface")));
+    this.paint();
     this.source.drawn?.(this.viewport);
     this.drawn.millis = performance.now() - begun;
   }
 
-  /** Draws what is seen. `hatch` is filled over bars that stand for several calls. */
-  paint(context, hatch) {
-    const { width, height, viewport } = this;
+  /** Draws what is seen. */
+  paint() {
+    const { context, width, height, viewport } = this;
+    const hatch = this.hatch(this.palette.surface);
     context.font = FONT;
     context.textBaseline = "middle";
     this.letter ??= context.measureText("m").width;

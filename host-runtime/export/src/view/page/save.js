@@ -1,25 +1,23 @@
-// Saves the shown view: pictures as SVG and PNG, figures as CSV.
+// Saves the shown view: charts as PNG, the call graph as SVG, figures as CSV.
 import { byId, h } from "./dom.js";
 import { columnName } from "./format.js";
-import { SvgCanvas, plainColors } from "./svgcanvas.js";
 
 /** What of an element's style is in a picture that is saved. */
 const STYLES = ["fill", "stroke", "stroke-width", "font-family", "font-size", "font-weight", "text-anchor", "opacity", "paint-order", "stroke-linejoin"];
-/** How many pixels of a PNG stand for one of the page. */
-const SCALE = 2;
 
 /** A menu for the view that is shown. */
 export function saving(state, views) {
-  const item = (title, ending, make) => h("button", { type: "button", onclick: async () => {
+  const item = (title, make) => h("button", { type: "button", onclick: async () => {
     menu.open = false;
     menu.querySelector("summary").focus();
     const { pageData, view } = state;
-    download(await make(views[view.value], state), `${pageData.title}-${view.value}.${ending}`);
+    const blob = await make(views[view.value]);
+    download(blob, `${pageData.title}-${view.value}.${/\/(\w+)/.exec(blob.type)[1]}`);
   } }, title);
-  const pictures = [item("SVG picture", "svg", svgBlob), item("PNG picture", "png", pngBlob)];
-  const menu = h("details", { class: "menu" }, h("summary", {}, "Save"), h("div", {}, ...pictures, item("CSV table", "csv", (view) => csvBlob(view.lines()))));
+  const picture = item("Picture", pictureBlob);
+  const menu = h("details", { class: "menu" }, h("summary", {}, "Save"), h("div", {}, picture, item("CSV table", (view) => csvBlob(view.lines()))));
   byId("tools").append(menu);
-  state.view.watch((view) => pictures.forEach((button) => (button.hidden = view === "table")));
+  state.view.watch((view) => (picture.hidden = view === "table"));
   addEventListener("pointerdown", (event) => menu.contains(event.target) || (menu.open = false));
   menu.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !menu.open) return;
@@ -37,28 +35,18 @@ function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
-/** The view's picture as an SVG element. */
-export function picture(view, state) {
-  const ground = getComputedStyle(document.documentElement).getPropertyValue("--surface");
-  if (view.svg) return graphPicture(view, ground);
-  const { chart } = view;
-  const canvas = new SvgCanvas(chart.width, chart.height, ground);
-  chart.paint(canvas, canvas.hatch);
-  canvas.root.prepend(titleOf(state));
-  return canvas.root;
-}
-
-function titleOf({ pageData }) {
-  const title = document.createElementNS("http://www.w3.org/2000/svg", "title");
-  title.textContent = pageData.title;
-  return title;
+/** The chart as it is drawn, or the call graph as an SVG. */
+function pictureBlob({ chart, svg, layout }) {
+  if (chart) return new Promise((done) => chart.canvas.toBlob(done));
+  return new Blob([new XMLSerializer().serializeToString(graphPicture(svg, layout))], { type: "image/svg+xml" });
 }
 
 /** The call graph, all of it, with its style in its elements. */
-function graphPicture(view, ground) {
+function graphPicture(svg, { width, height }) {
   const color = plainColors();
-  const root = view.svg.cloneNode(true);
-  const originals = view.svg.querySelectorAll("*");
+  const ground = getComputedStyle(document.documentElement).getPropertyValue("--surface");
+  const root = svg.cloneNode(true);
+  const originals = svg.querySelectorAll("*");
   root.querySelectorAll("*").forEach((copy, n) => {
     const style = getComputedStyle(originals[n]);
     for (const name of STYLES) {
@@ -69,7 +57,6 @@ function graphPicture(view, ground) {
     for (const name of ["class", "tabindex", "role", "aria-label", "style"]) copy.removeAttribute(name);
   });
   const margin = 24;
-  const { width, height } = view.layout;
   root.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   root.setAttribute("viewBox", `${-margin} ${-margin} ${width + 2 * margin} ${height + 2 * margin}`);
   root.setAttribute("width", Math.ceil(width + 2 * margin));
@@ -82,21 +69,22 @@ function graphPicture(view, ground) {
   return root;
 }
 
-function svgBlob(view, state) {
-  return new Blob([new XMLSerializer().serializeToString(picture(view, state))], { type: "image/svg+xml" });
-}
-
-async function pngBlob(view, state) {
-  const address = URL.createObjectURL(svgBlob(view, state));
-  const image = new Image();
-  image.src = address;
-  await image.decode();
-  // No browser draws more than that on a side.
-  const scale = Math.min(SCALE, 16_000 / Math.max(image.width, image.height));
-  const canvas = h("canvas", { width: Math.round(image.width * scale), height: Math.round(image.height * scale) });
-  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  URL.revokeObjectURL(address);
-  return new Promise((done) => canvas.toBlob(done, "image/png"));
+/** Any color that CSS knows as `#rrggbb`, which programs other than browsers can read. */
+function plainColors() {
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = 1;
+  const context = canvas.getContext("2d", { willReadFrequently: true });
+  const known = new Map();
+  return (color) => {
+    if (!known.has(color)) {
+      context.clearRect(0, 0, 1, 1);
+      context.fillStyle = color;
+      context.fillRect(0, 0, 1, 1);
+      const [red, green, blue] = context.getImageData(0, 0, 1, 1).data;
+      known.set(color, `#${[red, green, blue].map((part) => part.toString(16).padStart(2, "0")).join("")}`);
+    }
+    return known.get(color);
+  };
 }
 
 /** Lines of values as CSV (RFC 4180). */
