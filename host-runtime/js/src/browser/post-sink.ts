@@ -2,7 +2,6 @@
 
 import { PART } from '../common/serving.js';
 import type { Sink } from '../common/trace/trace.js';
-import { hold } from './hold.js';
 
 /**
  * How long chunks wait to be posted together, in milliseconds. It is short, because chunks that wait when a page is closed may be lost. The
@@ -181,4 +180,11 @@ export class PostSink implements Sink {
             await new Promise((resolve) => setTimeout(resolve, PAUSE * 2 ** (tries - 1)));
         }
     }
+}
+
+/**
+ * Blocks the thread. Meanwhile the browser's other processes send requests, and workers run. Browsers allow a closing page half a second.
+ */
+export function hold(milliseconds: number): void {
+    for (const end = performance.now() + milliseconds; performance.now() < end; );
 }

@@ -20,9 +20,9 @@ import { OtlpSink } from '../common/otlp/sink.js';
 import type { Sink } from '../common/trace/trace.js';
 import { coreModule } from './core.js';
 import { reachFrames } from './frames.js';
-import { hold } from './hold.js';
 import { loadingOf } from './loading.js';
 import { createRecorder, PostSink, type PageRecorder } from './index.js';
+import { hold } from './post-sink.js';
 import { warn } from './warn.js';
 import { enterWorker, hasWorkers, reachWorkers, reachWorklets } from './workers.js';
 
@@ -142,13 +142,8 @@ function begin(module?: WebAssembly.Module): PageRecorder {
     if (recorder) return recorder;
     // The first module decides whether there is a ticker: a profile needs none.
     const record = config.record ?? (module && isProfile(module) ? 'profile' : 'trace');
-    recorder = createRecorder({
-        record,
-        ...(config.sampling !== undefined && { sampling: config.sampling }),
-        ...(config.clock !== undefined && { clock: config.clock }),
-        ...(config.parent !== undefined && { parent: config.parent }),
-        ...sink(),
-    });
+    const { sampling, clock, parent } = config;
+    recorder = createRecorder({ record, ...defined({ sampling, clock, parent }), ...sink() });
     const recording = recorder;
     // Spans need to know the clock.
     if (isSent) void recording.ready.then(() => setInterval(() => recording.finished || send(recording), FLUSH));
@@ -196,23 +191,20 @@ function beforeClose(): void {
 
 function dataset(): PageConfig {
     const { clock, record, period, spanMin, every, post, otlp, service, core, probe, only, skip, match, imports, rewriter, server, enabled, workers } = ownTag?.dataset ?? {};
-    return {
-        ...(clock !== undefined && { clock }),
-        ...(record !== undefined && { record: record as 'trace' | 'profile' }),
-        ...((period ?? spanMin ?? every) !== undefined && {
-            sampling: { ...(period !== undefined && { period }), ...(spanMin !== undefined && { spanMin }), ...(every !== undefined && { every }) },
-        }),
-        ...(post !== undefined && { post }),
-        ...(otlp !== undefined && { otlp: { endpoint: otlp, spans: service === undefined ? {} : { service_name: service } } }),
-        ...(core !== undefined && { core }),
-        ...(probe !== undefined && probe !== 'none' && { probe: probe as NonNullable<PageConfig['probe']> }),
-        ...(only !== undefined && { only: [only] }),
-        ...(skip !== undefined && { skip: [skip] }),
-        ...(match !== undefined && { match: match as NonNullable<PageConfig['match']> }),
-        ...(imports !== undefined && { imports: imports !== 'false' }),
-        ...(rewriter !== undefined && { rewriter }),
-        ...(server !== undefined && { server }),
-        ...(enabled !== undefined && { enabled: enabled !== 'false' }),
-        ...(workers !== undefined && { workers: workers !== 'false' }),
-    };
+    const isOn = (text: string | undefined): boolean | undefined => (text === undefined ? undefined : text !== 'false');
+    const sampling = defined({ period, spanMin, every });
+    return defined({
+        clock, record, post, core, match, rewriter, server,
+        sampling: Object.keys(sampling).length > 0 ? sampling : undefined,
+        otlp: otlp === undefined ? undefined : { endpoint: otlp, spans: service === undefined ? {} : { service_name: service } },
+        probe: probe === 'none' ? undefined : probe,
+        only: only === undefined ? undefined : [only],
+        skip: skip === undefined ? undefined : [skip],
+        imports: isOn(imports), enabled: isOn(enabled), workers: isOn(workers),
+    }) as PageConfig;
+}
+
+/** Without the members that are undefined. */
+function defined(of: object): object {
+    return Object.fromEntries(Object.entries(of).filter(([, value]) => value !== undefined));
 }

@@ -3,6 +3,7 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type { parseArgs, ParseArgsConfig } from 'node:util';
 import type { RewriteOptions } from '../common/hook/rewriter.js';
+import { reasonOf } from '../common/warn.js';
 
 type Flags = NonNullable<ParseArgsConfig['options']>;
 /** The values of some flags. */
@@ -37,6 +38,15 @@ export function probed({ only, skip, match, exports, imports, ...values }: Value
 
 /** An error of the command line. */
 export class Usage extends Error {}
+
+/** Makes an error of `parse` one of the command line. */
+export function usage<Parsed>(flag: string, parse: () => Parsed): Parsed {
+    try {
+        return parse();
+    } catch (error) {
+        throw new Usage(`${flag}${reasonOf(error)}`);
+    }
+}
 
 export function number(flag: string, text: string): number {
     if (!/^\d{1,9}$/.test(text)) throw new Usage(`${flag} ${text}: use a number`);

@@ -139,10 +139,15 @@ async function rewriteElsewhere(wasm: Uint8Array, options: RewriteOptions): Prom
 /** Puts probes into a module in a thread of its own. */
 export function rewriteInThread(wasm: Uint8Array, options: RewriteOptions): Promise<Rewritten> {
     const data: RewriterData = { kperf: 'rewriter', rewriter: rewriterModule(), wasm, options };
-    const thread = new OwnWorker(new URL('./rewriter-thread.js', import.meta.url), { workerData: data, execArgv: [], stdin: false });
+    return askThread('rewriter-thread.js', data);
+}
+
+/** The message of one of our threads, which gets `data`. `file` is in the folder of this one. */
+export function askThread<Answer>(file: string, data: { kperf: string }): Promise<Answer> {
+    const thread = new OwnWorker(new URL(file, import.meta.url), { workerData: data, execArgv: ['--no-warnings'], stdin: false });
     return new Promise((resolve, reject) => {
         thread.on('message', resolve);
         thread.on('error', reject);
-        thread.on('exit', () => reject(new Error('the rewriting thread has ended')));
+        thread.on('exit', () => reject(new Error(`a thread has ended (${data.kperf})`)));
     });
 }

@@ -10,7 +10,7 @@ import { otlpFromEnvironment, tracesUrl, type OtlpOptions } from '../../common/o
 import { reasonOf } from '../../common/warn.js';
 import { rewrite, type RewriteOptions } from '../../common/hook/rewriter.js';
 import { parseSampling } from '../../common/profile/sampling.js';
-import { number, oneOf, PROBED, probed, printStatus, Usage, type Values } from '../cli-args.js';
+import { number, oneOf, PROBED, probed, printStatus, Usage, usage, type Values } from '../cli-args.js';
 import { rewriterModule } from '../loading.js';
 import { allocationsOf } from '../settings.js';
 import { isLoopback } from './hosts.js';
@@ -117,16 +117,12 @@ function rewritten(values: Values<typeof REWRITTEN>, isProfile: boolean, probe: 
     }
     const { allocations: sample, allocator, closed } = values;
     const harmless = values['no-callbacks'];
-    try {
-        return {
-            leaf,
-            ...allocationsOf({ sample, allocator: allocator.join(','), isProfile }, ALLOCATIONS),
-            ...(harmless.length > 0 && { no_callbacks: harmless }),
-            ...(closed && { closed }),
-        };
-    } catch (error) {
-        throw new Usage(reasonOf(error));
-    }
+    return {
+        leaf,
+        ...usage('', () => allocationsOf({ sample, allocator: allocator.join(','), isProfile }, ALLOCATIONS)),
+        ...(harmless.length > 0 && { no_callbacks: harmless }),
+        ...(closed && { closed }),
+    };
 }
 
 /** `127.0.0.1:8080`, `[::1]:0`. */
@@ -139,12 +135,8 @@ function addressOf(text: string): { host: string; port: number } {
 
 /** The clock's name is put into pages without quoting. */
 function checkClock(clock: string): void {
-    try {
-        if (clock === 'instructions' || !/^[a-z0-9.:]+$/.test(clock)) throw new Error('use auto, precise, ticker, or ticker:PERIOD such as ticker:2us');
-        parseClock(clock);
-    } catch (error) {
-        throw new Usage(`--clock ${clock}: ${reasonOf(error)}`);
-    }
+    if (clock === 'instructions' || !/^[a-z0-9.:]+$/.test(clock)) throw new Usage(`--clock ${clock}: use auto, precise, ticker, or ticker:PERIOD such as ticker:2us`);
+    usage(`--clock ${clock}: `, () => parseClock(clock));
 }
 
 /** The flags of rewriting, as typed. */
@@ -174,11 +166,7 @@ function check(options: RewriteOptions): void {
 function sampling({ record, 'span-min': spanMin }: { record: string; 'span-min'?: string | undefined }): { isProfile: boolean; spanMin: string | undefined } {
     const isProfile = oneOf('--record', record, 'trace', 'profile') === 'profile';
     if (spanMin !== undefined && !isProfile) throw new Usage('--span-min is for profiles: add --record profile');
-    try {
-        if (spanMin !== undefined) parseSampling({ spanMin });
-    } catch (error) {
-        throw new Usage(`--span-min ${spanMin}: ${reasonOf(error)}`);
-    }
+    if (spanMin !== undefined) usage(`--span-min ${spanMin}: `, () => parseSampling({ spanMin }));
     return { isProfile, spanMin };
 }
 
@@ -187,10 +175,6 @@ function otlp(endpoint: string | undefined): OtlpOptions | undefined {
     if (endpoint === undefined) return undefined;
     const { url, ...others } = otlpFromEnvironment({ ...process.env, OTEL_TRACES_EXPORTER: 'otlp' }) ?? {};
     const options: OtlpOptions = endpoint !== '' ? { ...others, endpoint } : { ...others, ...(url !== undefined && { url }) };
-    try {
-        tracesUrl(options);
-    } catch (error) {
-        throw new Usage(`--otlp: ${(error as Error).message.replace('kperf: ', '')}`);
-    }
+    usage('--otlp: ', () => tracesUrl(options));
     return options;
 }

@@ -3,11 +3,10 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PROBE } from '../../common/serving.js';
-import { body, Refused, respond } from './answer.js';
+import { body, pass, Refused, respond } from './answer.js';
 import type { Modules } from './modules.js';
 import { partOf } from './parts.js';
 import { makeRoom } from './policy.js';
-import { pass } from './pass.js';
 import type { Site } from './site.js';
 import type { Traces } from './traces.js';
 

@@ -4,11 +4,8 @@ import { statSync } from 'node:fs';
 import { Agent, request as ask, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { duplexPair, type Duplex } from 'node:stream';
 import { Usage } from '../cli-args.js';
-import { MAX_HEADERS } from './answer.js';
+import { MAX_HEADERS, OF_CONNECTIONS } from './answer.js';
 import { folderServer } from './folder.js';
-
-/** Headers that apply to one connection. */
-const OF_CONNECTIONS = ['connection', 'keep-alive', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade'];
 
 /** A server that answers requests. */
 export class Site {
