@@ -5,7 +5,6 @@ use crate::options::Options;
 use crate::tree::Tree;
 use kperf_js_exports::text_of;
 use kperf_otlp::{Request, SpanOptions, Spans};
-use serde::Serialize;
 use std::io;
 
 /// A message for users.
@@ -40,17 +39,6 @@ struct Requests {
 struct Trees {
     feed: Feed,
     tree: Option<Tree>,
-}
-
-/// The account of all calls, as in [`kperf_otlp::Account`].
-#[derive(Serialize)]
-struct Account {
-    calls: u64,
-    spans: u64,
-    run_spans: u64,
-    elided: u64,
-    requests: u64,
-    bytes: u64,
 }
 
 impl Core {
@@ -105,21 +93,6 @@ impl Core {
     /// A request of the spans that don't fill one yet.
     pub fn partial(&mut self) -> Option<Request> {
         self.requests.as_mut()?.spans.as_mut()?.partial()
-    }
-
-    /// The account of the calls so far, as JSON.
-    pub fn account(&mut self) -> Result<Vec<u8>, Failure> {
-        let spans = self.requests.as_mut().and_then(|requests| requests.spans.as_mut());
-        let account = spans.map(Spans::account).unwrap_or_default();
-        let all = Account {
-            calls: account.calls,
-            spans: account.spans,
-            run_spans: account.run_spans,
-            elided: account.elided.calls(),
-            requests: account.requests,
-            bytes: account.bytes,
-        };
-        serde_json::to_vec(&all).map_err(|error| text_of(&error))
     }
 
     /// The report so far, as `kperf-wasm report --format json` writes it.

@@ -8,7 +8,6 @@
 //! | `kperf_next() -> status` | 2: the output is the next request. 1: more of the trace is needed. 0: there are no more requests |
 //! | `kperf_partial() -> status` | 2: the output is a request of spans that don't fill one yet. 0: there are none |
 //! | `kperf_spans() -> count` | the number of spans in the last request |
-//! | `kperf_account() -> status` | the output is the account of all calls, as JSON |
 //! | `kperf_report(compensate) -> status` | the output is the report, as JSON |
 //! | `kperf_tree() -> status` | the output is the call tree, as JSON |
 //! | `kperf_encode(length) -> count` | the input is a recorder's block; the output is its chunk's payload, columns not packed. Returns the number of events, or -1 |
@@ -90,11 +89,6 @@ extern "C" fn kperf_partial() -> i32 {
 #[unsafe(no_mangle)]
 extern "C" fn kperf_spans() -> u32 {
     SPANS.get() as u32
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn kperf_account() -> i32 {
-    text(Core::account)
 }
 
 #[unsafe(no_mangle)]

@@ -42,16 +42,6 @@ export interface SpansRequest {
     spans: number;
 }
 
-/** The account of all calls: `calls + run_spans == spans + elided`. */
-export interface SpansAccount {
-    calls: number;
-    spans: number;
-    run_spans: number;
-    elided: number;
-    requests: number;
-    bytes: number;
-}
-
 /** A function in `kperf-wasm report --format json`. Times are nanoseconds; with the clock `instructions` the keys end in `_instructions`. */
 export interface ReportRow {
     id: number | null;
@@ -120,7 +110,6 @@ export interface CoreExports {
     kperf_next(): number;
     kperf_partial(): number;
     kperf_spans(): number;
-    kperf_account(): number;
     kperf_report(compensate: number): number;
     kperf_tree(): number;
     kperf_encode(length: number): number;
@@ -162,12 +151,6 @@ export class TraceCore {
     /** A request of spans that don't fill one yet. */
     partial(): SpansRequest | undefined {
         return this.#core.check(this.#core.exports.kperf_partial()) === REQUEST ? this.#request() : undefined;
-    }
-
-    /** The account of the calls so far. */
-    account(): SpansAccount {
-        this.#core.check(this.#core.exports.kperf_account());
-        return JSON.parse(this.#core.text()) as SpansAccount;
     }
 
     /** The report so far; with `compensate`, without the cost of probes. */
