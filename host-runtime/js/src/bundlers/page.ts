@@ -24,9 +24,8 @@ export function settings(options: PluginOptions, addresses: Record<keyof typeof 
 }
 
 /** Expressions of the files' URLs in our folder, below the expression `folder`. */
-export function addressesIn(folder: string): Record<keyof typeof FILES, string> {
-    const address = (file: string): string => `${folder} + ${JSON.stringify(FOLDER + file)}`;
-    return { script: address(FILES.script), rewriter: address(FILES.rewriter), worklet: address(FILES.worklet), core: address(FILES.core) };
+export function addressesIn(folder: string): typeof FILES {
+    return Object.fromEntries(Object.entries(FILES).map(([name, file]) => [name, `${folder} + ${JSON.stringify(FOLDER + file)}`])) as typeof FILES;
 }
 
 /** An expression of the page's or worker's URL. */

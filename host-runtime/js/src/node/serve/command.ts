@@ -71,7 +71,7 @@ export async function serve(args: string[]): Promise<void> {
     check(options);
     const site = proxy === undefined ? Site.folder(positionals[0]!) : Site.proxy(proxy);
     const name = proxy === undefined ? basename(resolve(positionals[0]!)) || 'page' : 'page';
-    const traces = new Traces({ folder: values.traces, name, otlp: otlp(values.otlp), top });
+    const traces = new Traces({ folder: values.traces, name, otlp: otlp(values.otlp), top, status: printStatus });
     const attributes = [`data-clock="${clock}"`, ...(values.imports ? ['data-imports="true"'] : []), ...(isProfile ? ['data-record="profile"'] : []), ...(spanMin === undefined ? [] : [`data-span-min="${spanMin}"`])].join(' ');
     const local = isLoopback(address.host);
     // An inlined recorder costs less only with a ticker, which needs an isolated page.

@@ -3,7 +3,6 @@
 import type { OtlpOptions } from '../../common/otlp/settings.js';
 import { OtlpSink } from '../../common/otlp/sink.js';
 import { reasonOf } from '../../common/warn.js';
-import { printStatus } from '../cli-args.js';
 import { coreModule } from '../core.js';
 import { TraceFile, type Part } from './parts.js';
 import { printPage } from './report.js';
@@ -15,8 +14,10 @@ export interface TraceSettings {
     name: string;
     /** The Collector, if spans are sent. */
     otlp: OtlpOptions | undefined;
-    /** The number of functions in a report, or 0 for all. */
-    top: number;
+    /** The number of functions in a report, or 0 for all; `undefined`: no reports. */
+    top: number | undefined;
+    /** Takes a line for each trace that begins, and errors. */
+    status: (line: string) => void;
 }
 
 /** The traces of all pages and workers so far. */
@@ -43,7 +44,7 @@ export class Traces {
 
     /** Ends and reports incomplete traces, and waits for all. */
     async stop(): Promise<void> {
-        if (this.#settings.otlp && this.#traces.size > 0) printStatus('waits until the spans are sent; another Ctrl-C ends it at once');
+        if (this.#settings.otlp && this.#traces.size > 0) this.#settings.status('waits until the spans are sent; another Ctrl-C ends it at once');
         await Promise.all(this.#finishing);
         for (const { file, finish } of this.#traces.values()) if (!file.isEnded) await finish();
     }
@@ -52,27 +53,29 @@ export class Traces {
 /** The trace of a page or a worker. */
 class Trace {
     readonly file: TraceFile;
-    readonly #top: number;
+    readonly #top: number | undefined;
+    readonly #status: (line: string) => void;
     #spans: OtlpSink | undefined;
     #spansFailure: string | undefined;
 
-    constructor({ folder, name, otlp, top }: TraceSettings) {
+    constructor({ folder, name, otlp, top, status }: TraceSettings) {
         this.file = new TraceFile(folder, name);
         this.#top = top;
+        this.#status = status;
         if (otlp) {
             this.#spans = new OtlpSink(coreModule(), otlp);
             this.file.onWrite = (bytes) => this.#send(bytes);
         }
-        printStatus(`${this.file.path}: a page records`);
+        status(`${this.file.path}: a page records`);
     }
 
     /** Ends the file, prints its report, and waits until its spans are sent. */
     readonly finish = async (): Promise<void> => {
         const { file } = this;
-        for (const line of file.end()) printStatus(line);
-        if (file.isReadable) await printPage(file.path, this.#top).catch((error: unknown) => printStatus(`error: ${reasonOf(error)}`));
+        for (const line of file.end()) this.#status(line);
+        if (file.isReadable && this.#top !== undefined) await printPage(file.path, this.#top).catch((error: unknown) => this.#status(`error: ${reasonOf(error)}`));
         const failure = await this.#spans?.close().then(() => this.#spansFailure, reasonOf);
-        if (failure !== undefined) printStatus(`error: ${file.path}: ${failure}`);
+        if (failure !== undefined) this.#status(`error: ${file.path}: ${failure}`);
         // Releases its instance of the core.
         this.#spans = undefined;
     };
