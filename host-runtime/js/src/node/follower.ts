@@ -38,10 +38,9 @@ export class Follower {
         Atomics.store(this.#words, BEGUN, isOwnPath ? OWN_PATH : GIVEN_PATH);
     }
 
-    /** Where the trace's file is, when that is known. */
-    get begun(): typeof GIVEN_PATH | typeof OWN_PATH | undefined {
-        const begun = Atomics.load(this.#words, BEGUN);
-        return begun === GIVEN_PATH || begun === OWN_PATH ? begun : undefined;
+    /** Where the trace's file is; 0 until that is known. */
+    get begun(): number {
+        return Atomics.load(this.#words, BEGUN);
     }
 
     /** Whether the file is complete. */

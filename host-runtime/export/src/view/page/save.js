@@ -1,5 +1,5 @@
 // Saves the shown view: charts as PNG, the call graph as SVG, figures as CSV.
-import { byId, h } from "./dom.js";
+import { byId, h, svg } from "./dom.js";
 import { columnName } from "./format.js";
 
 /** What of an element's style is in a picture that is saved. */
@@ -36,17 +36,17 @@ function download(blob, name) {
 }
 
 /** The chart as it is drawn, or the call graph as an SVG. */
-function pictureBlob({ chart, svg, layout }) {
+function pictureBlob({ chart, svg: graph, layout }) {
   if (chart) return new Promise((done) => chart.canvas.toBlob(done));
-  return new Blob([new XMLSerializer().serializeToString(graphPicture(svg, layout))], { type: "image/svg+xml" });
+  return new Blob([new XMLSerializer().serializeToString(graphPicture(graph, layout))], { type: "image/svg+xml" });
 }
 
 /** The call graph, all of it, with its style in its elements. */
-function graphPicture(svg, { width, height }) {
+function graphPicture(graph, { width, height }) {
   const color = plainColors();
   const ground = getComputedStyle(document.documentElement).getPropertyValue("--surface");
-  const root = svg.cloneNode(true);
-  const originals = svg.querySelectorAll("*");
+  const root = graph.cloneNode(true);
+  const originals = graph.querySelectorAll("*");
   root.querySelectorAll("*").forEach((copy, n) => {
     const style = getComputedStyle(originals[n]);
     for (const name of STYLES) {
@@ -63,27 +63,18 @@ function graphPicture(svg, { width, height }) {
   root.setAttribute("height", Math.ceil(height + 2 * margin));
   for (const name of ["class", "tabindex", "role"]) root.removeAttribute(name);
   root.querySelector("g").removeAttribute("transform");
-  const back = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-  for (const [name, value] of Object.entries({ x: -margin, y: -margin, width: "100%", height: "100%", fill: color(ground) })) back.setAttribute(name, value);
-  root.prepend(back);
+  root.prepend(svg("rect", { x: -margin, y: -margin, width: "100%", height: "100%", fill: color(ground) }));
   return root;
 }
 
-/** Any color that CSS knows as `#rrggbb`, which programs other than browsers can read. */
+/** A function for any color that CSS knows as `rgb(..)`, which programs other than browsers can read. */
 function plainColors() {
-  const canvas = document.createElement("canvas");
-  canvas.width = canvas.height = 1;
-  const context = canvas.getContext("2d", { willReadFrequently: true });
-  const known = new Map();
+  const context = h("canvas", { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true });
   return (color) => {
-    if (!known.has(color)) {
-      context.clearRect(0, 0, 1, 1);
-      context.fillStyle = color;
-      context.fillRect(0, 0, 1, 1);
-      const [red, green, blue] = context.getImageData(0, 0, 1, 1).data;
-      known.set(color, `#${[red, green, blue].map((part) => part.toString(16).padStart(2, "0")).join("")}`);
-    }
-    return known.get(color);
+    context.clearRect(0, 0, 1, 1);
+    context.fillStyle = color;
+    context.fillRect(0, 0, 1, 1);
+    return `rgb(${context.getImageData(0, 0, 1, 1).data.slice(0, 3).join()})`;
   };
 }
 

@@ -58,13 +58,7 @@ export function writeSymbols(module: string, idBase: number, names: readonly str
         number(bytes.length);
         out.push(...bytes);
     };
-    const number = (value: number): void => {
-        while (value >= 0x80) {
-            out.push((value % 0x80) | 0x80);
-            value = Math.floor(value / 0x80);
-        }
-        out.push(value);
-    };
+    const number = (value: number): void => pushNumber(out, value);
     text(JSON.stringify({ name: module, functions: 0 }));
     number(idBase);
     number(names.length);
@@ -78,6 +72,12 @@ export function writeSymbols(module: string, idBase: number, names: readonly str
 
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
     return a.length === b.length && a.every((byte, at) => byte === b[at]);
+}
+
+/** Appends a number in LEB128. */
+export function pushNumber(out: number[], value: number): void {
+    for (; value > 0x7f; value = Math.floor(value / 0x80)) out.push((value % 0x80) | 0x80);
+    out.push(value);
 }
 
 /** LZ4 without matches: one sequence of literals. */

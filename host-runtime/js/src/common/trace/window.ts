@@ -1,5 +1,7 @@
 /** A window of a profiled instance: the body of a `PROF`. kperf-trace's window.rs does the same. */
 
+import { pushNumber } from './symbols.js';
+
 export interface Window {
     startTicks: number;
     endTicks: number;
@@ -29,12 +31,7 @@ export interface WindowNode {
 
 export function encodeWindow(window: Window): Uint8Array {
     const out: number[] = [];
-    const put = (value: number): void => {
-        // Bitwise operators would change numbers of more than 31 bits.
-        for (; value > 0x7fffffff; value = Math.floor(value / 0x80)) out.push((value % 0x80) | 0x80);
-        for (; value > 0x7f; value >>>= 7) out.push((value & 0x7f) | 0x80);
-        out.push(value);
-    };
+    const put = (value: number): void => pushNumber(out, value);
     put(window.startTicks);
     put(Math.max(0, window.endTicks - window.startTicks));
     for (const number of [window.periodNanos, window.spanMinNanos, window.samples, window.torn, window.cut, window.idleTicks]) put(number);
