@@ -26,6 +26,4 @@ export interface CommonOptions {
     record?: 'trace' | 'profile';
     /** How profiled instances are sampled. */
     sampling?: SamplingOptions;
-    /** Whether to measure the cost of a probe. Default: true in node, except with the test clock (some 10 ms); false in pages (some 30 ms). */
-    calibrate?: boolean;
 }

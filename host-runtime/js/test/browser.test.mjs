@@ -71,11 +71,10 @@ test('any other page reads a clock that takes coarse steps, and the trace says s
 });
 
 test('an isolated page can read its clock at every event', async () => {
-    const options = "{ clock: 'precise', calibrate: true }";
+    const options = "{ clock: 'precise' }";
     const { path } = await visit({ '/': page(BY_HAND.replace('OPTIONS', options)) }, { isolated: true });
-    const { clock, probe_cost } = report(path);
+    const { clock } = report(path);
     assert.equal(clock.resolution_nanos >= 4000 && clock.resolution_nanos <= 6000, true, `${clock.resolution_nanos}`);
-    assert.equal(probe_cost.inside_nanos + probe_cost.outside_nanos > 20, true, JSON.stringify(probe_cost));
 });
 
 test('a ticker is refused with a reason where it can\'t work', async () => {

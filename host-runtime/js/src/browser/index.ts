@@ -1,7 +1,6 @@
 /** Records in a page or its worker. */
 
 import type { CommonOptions } from '../api.js';
-import { Calibration } from '../common/recorder/calibrate.js';
 import { anchorOf, artificialClock, clockInfo, measureResolution, parseClock, PERIOD_NANOS, threadClock, tickingClock, ticksOf } from '../common/clock/clock.js';
 import { LocalOutput } from '../common/recorder/local-output.js';
 import { isProfile } from '../common/profile/profile.js';
@@ -128,13 +127,6 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
         host: { ...browserOf(navigator.userAgent), os: systemOf(navigator.userAgent), arch: '', pid: 0 },
         command: [globalThis.location?.href ?? ''],
     };
-    const measure = (inlined: boolean): Header['probe_cost'] => {
-        const calibration = new Calibration(time, clock);
-        calibration.warmUp(inlined, () => false);
-        return calibration.cost(inlined);
-    };
-    // A probe's cost with a ticker can be measured only while the ticker runs.
-    const cost = (inlined: boolean): Header['probe_cost'] => (options.calibrate === true && made !== 'instructions' && (!ticker || hasTicked(ticker.memory)) ? measure(inlined) : undefined);
     const sink = options.sink ?? new MemorySink();
     const anchor = made ? undefined : () => anchorOf(clock);
     // The trace's header names the clock, so it must be known first.
@@ -142,7 +134,7 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
     const sampling = parseSampling({ every: WINDOW, ...options.sampling }, navigator.hardwareConcurrency);
     let sampler: PageSampler | undefined;
     const sample = (): PageSampler => (sampler = new PageSampler(now, output, sampling));
-    const recorder = new PageRecorder(output, time, { cost, parent: options.parent, sampler: sample }, sink, ready, () => sampler);
+    const recorder = new PageRecorder(output, time, { parent: options.parent, sampler: sample }, sink, ready, () => sampler);
     // The worker starts only when this thread rests. If it can't start, the first module that needs it throws.
     if (options.record === 'profile' && globalThis.crossOriginIsolated === true) recorder.startSampler();
     return recorder;

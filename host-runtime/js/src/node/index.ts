@@ -41,6 +41,8 @@ export { otlpFromEnvironment } from '../common/otlp/settings.js';
 export interface RecorderOptions extends CommonOptions {
     /** The trace's file, which a thread of its own writes. Default: `NAME.kperf` in the working directory, named after the program. */
     path?: string;
+    /** Whether to measure the cost of a probe, in some 10 ms. Default: true, except with the test clock. */
+    calibrate?: boolean;
     /** Sends the file as spans while it is written, in its own thread. Not with `sink`. */
     otlp?: OtlpOptions;
 }
