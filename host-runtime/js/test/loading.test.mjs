@@ -1,29 +1,13 @@
 // `node --import kperf-wasm/register`: modules without probes get them when a program loads them, and the program
 // doesn't notice.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-    existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, truncateSync, utimesSync, writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { pathToFileURL } from 'node:url';
-import wabt from 'wabt';
-import { folder, hasMultiMemory, kperf, PACKAGE, replay, ROOT } from './support/cli.mjs';
+import { folder, hasMultiMemory, kperf, PACKAGE } from './support/cli.mjs';
+import { assembled, callsOf, LIFE, lines, namesOf, report, run, work } from './support/program.mjs';
 
-const work = folder();
-const cache = join(work, 'cache');
-const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
-const LIFE = join(ROOT, 'examples/game-of-life/rust/life.wasm');
-const { parseWat } = await wabt();
-
-/** Assembles a module into the folder. */
-function assembled(name, text) {
-    const module = parseWat(name, text, { tail_call: true, threads: true });
-    writeFileSync(join(work, name), module.toBinary({ write_debug_names: true }).buffer);
-    module.destroy();
-}
 assembled('calls.wasm', readFileSync('test/programs/calls.wat', 'utf8'));
 assembled('hello.wasm', `(module
     (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
@@ -32,27 +16,6 @@ assembled('hello.wasm', `(module
     (func $say (i32.store (i32.const 0) (i32.const 16)) (i32.store (i32.const 4) (i32.const 6))
         (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8))))
     (func (export "_start") (call $say) (call $proc_exit (i32.const 7))))`);
-
-/** Runs a program in its own folder, and returns its output, status and trace. */
-function run(program, { env = {}, register = true, name = 'app.mjs', flags = [] } = {}) {
-    const cwd = mkdtempSync(join(work, 'run-'));
-    writeFileSync(
-        join(cwd, name), program.replaceAll('WORK', work).replaceAll('LIFE', LIFE).replaceAll('REGISTER', REGISTER),
-    );
-    const {
-        status, stdout, stderr,
-    } = spawnSync(process.execPath, ['--no-warnings', ...flags, ...(register ? ['--import', REGISTER] : []), name], {
-        cwd, encoding: 'utf8', env: { ...process.env, KPERF_CACHE: cache, ...env },
-    });
-    const traces = readdirSync(cwd).filter((name) => name.endsWith('.kperf')).map((name) => join(cwd, name));
-    const trace = join(cwd, 'app.kperf');
-    return { status, stdout, stderr, cwd, traces, trace: existsSync(trace) ? trace : undefined };
-}
-
-const report = (trace) => JSON.parse(kperf('report', trace, '--format', 'json'));
-const callsOf = (trace, name) => report(trace).functions.find((f) => f.name === name)?.calls;
-const namesOf = (trace) => report(trace).functions.map(({ name }) => name).sort();
-const lines = (trace) => replay(trace).split('\n').slice(1, -1).map((line) => line.replace(/^.*\| /, '').trimEnd());
 
 const RUN_LIFE = `
     import { readFileSync } from 'node:fs';

@@ -1,59 +1,29 @@
 // Programs with names that begin as ours do: imports from `kperf`, exports `kperf.*`, a custom section.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { pathToFileURL } from 'node:url';
-import wabt from 'wabt';
-import { folder, hasMultiMemory, kperf, PACKAGE } from './support/cli.mjs';
+import { hasMultiMemory, kperf } from './support/cli.mjs';
+import { assembled, major, namesOf, run, work } from './support/program.mjs';
 
-const work = folder();
-const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
-const { parseWat } = await wabt();
-const major = Number(process.versions.node.split('.')[0]);
 
-function assembled(path, text) {
-    const module = parseWat('own.wat', text, {});
-    writeFileSync(path, module.toBinary({ write_debug_names: true }).buffer);
-    module.destroy();
-}
 const OWN = `(module (import "kperf" "log" (func $log (param i32))) (import "kperf" "toString" (func $text (param i32)))
     (import "kperf:host" "hello" (func $hello))
     (memory (export "kperf.mem") 1) (global (export "kperf.answer") i32 (i32.const 42))
     (func $run (export "kperf.run") (call $log (i32.const 7)) (call $text (i32.const 8)) (call $hello))
     (func $main (export "main") (call $log (i32.const 9))))`;
-assembled(join(work, 'own.wasm'), OWN);
+assembled('own.wasm', OWN);
 for (const name of ['leave', 'instructions']) {
     const type = name === 'leave' ? '(func $own (param i32))' : '(global $own (mut i64))';
     assembled(
-        join(work, `${name}.wasm`),
+        `${name}.wasm`,
         `(module (import "kperf" "${name}" ${type}) (func (export "one") (result i32) (i32.const 1)))`,
     );
 }
 assembled(
-    join(work, 'memory.wasm'),
+    'memory.wasm',
     '(module (memory (export "kperf.memory") 1) (func (export "one") (result i32) (i32.const 1)))',
 );
-
-/** Runs a program, and returns its output and trace. */
-function run(program, env = {}, register = true, files = {}) {
-    const cwd = mkdtempSync(join(work, 'run-'));
-    for (const [path, content] of Object.entries(files)) {
-        mkdirSync(join(cwd, path, '..'), { recursive: true });
-        writeFileSync(join(cwd, path), content);
-    }
-    writeFileSync(join(cwd, 'app.mjs'), program.replaceAll('WORK', work));
-    const {
-        status, stdout, stderr,
-    } = spawnSync(process.execPath, ['--no-warnings', ...(register ? ['--import', REGISTER] : []), 'app.mjs'], {
-        cwd, encoding: 'utf8', env: { ...process.env, KPERF_CACHE: join(work, 'cache'), ...env },
-    });
-    const trace = join(cwd, 'app.kperf');
-    return { status, stdout, stderr, trace: existsSync(trace) ? trace : undefined };
-}
-const namesOf = (trace) =>
-    JSON.parse(kperf('report', trace, '--format', 'json')).functions.map(({ name }) => name).sort();
 
 const PROGRAM = `
     import { readFileSync } from 'node:fs';
@@ -69,14 +39,14 @@ const PROGRAM = `
     }`;
 
 test('a program keeps its own names', () => {
-    const plain = run(PROGRAM, {}, false);
+    const plain = run(PROGRAM, { register: false });
     assert.match(plain.stdout, /log 7\ntext 8\nhello\nlog 9\n$/);
     const ways = [
         {}, { KPERF_PROBE: 'import' }, { KPERF_PROBE: 'import', KPERF_CLOCK: 'instructions' },
         ...(hasMultiMemory ? [{ KPERF_RECORD: 'profile' }] : []),
     ];
     for (const env of ways) {
-        const { status, stdout, stderr, trace } = run(PROGRAM, env);
+        const { status, stdout, stderr, trace } = run(PROGRAM, { env });
         assert.deepEqual([status, stdout], [0, plain.stdout], stderr);
         assert.deepEqual(namesOf(trace), ['main', 'run']);
     }
@@ -96,7 +66,7 @@ test('a module that uses a name which probes need runs as it is, and that is sai
                 import { readFileSync } from 'node:fs';
                 const { module, instance } = await WebAssembly.instantiate(readFileSync('WORK/${file}.wasm'), ${imports});
                 console.log(WebAssembly.Module.imports(module).length, Object.keys(instance.exports).join(),
-                    instance.exports.one());`, env);
+                    instance.exports.one());`, { env });
             const seen = file === 'memory' ? '0 kperf.memory,one 1\n' : '1 one 1\n';
             assert.deepEqual([status, stdout, trace], [0, seen, undefined], stderr);
             assert.match(
@@ -138,9 +108,9 @@ test('an imported module has what the program supplies under our name', {
     );
     files['own.wasm'] = module.toBinary({ write_debug_names: true }).buffer;
     const program = `import { run, main } from './own.wasm';\nrun();\nmain();`;
-    const plain = run(program, {}, false, files);
+    const plain = run(program, { register: false, files });
     assert.equal(plain.stdout, 'log 7\ntext 8\nlog 9\n', plain.stderr);
-    const { status, stdout, stderr, trace } = run(program, {}, true, files);
+    const { status, stdout, stderr, trace } = run(program, { files });
     assert.deepEqual([status, stdout], [0, plain.stdout], stderr);
     assert.deepEqual(namesOf(trace).filter((name) => name !== 'hello'), ['main', 'run']);
 });

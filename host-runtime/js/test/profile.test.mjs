@@ -1,51 +1,32 @@
 // Profiles in node: exact counts, samples, slow calls.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { pathToFileURL } from 'node:url';
 import { getEnvironmentData } from 'node:worker_threads';
 import { createRecorder, openTrace } from 'kperf-wasm';
-import { folder, hasMultiMemory, kperf, PACKAGE, probed, replay, ROOT } from './support/cli.mjs';
+import { hasMultiMemory, kperf, probed, ROOT } from './support/cli.mjs';
 import { collectorProgram, startCollector } from './support/collector.mjs';
 import { MemorySink } from './support/memory-sink.mjs';
+import { lines, report, run, work } from './support/program.mjs';
 import { slowly } from './support/slowly.mjs';
 
-const work = folder();
 const life = join(ROOT, 'examples/game-of-life/rust/life.wasm');
 probed(life, join(work, 'life.wasm'), '--record', 'profile');
 probed(life, join(work, 'traced.wasm'), '--probe', 'import');
 const slow = new WebAssembly.Module(probed('test/programs/slow.wat', join(work, 'slow.wasm'), '--record', 'profile'));
-const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
 const hasExceptions = WebAssembly.validate(Uint8Array.of(
     0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0, 10, 8, 1, 6, 0, 0x1f, 0x40, 0, 0x0b, 0x0b,
 ));
 const skip = !hasMultiMemory && 'this node gives a module one memory';
 
-/** Runs a program under `register`. */
-function run(program, { args = [], env = {} } = {}) {
-    const cwd = mkdtempSync(join(work, 'run-'));
-    writeFileSync(join(cwd, 'app.mjs'), program.replaceAll('WORK', work));
-    const { status, stdout, stderr } = spawnSync(
-        process.execPath, ['--no-warnings', '--import', REGISTER, 'app.mjs', ...args],
-        { cwd, encoding: 'utf8', env: { ...process.env, ...env } },
-    );
-    const trace = join(cwd, 'app.kperf');
-    return { status, stdout, stderr, trace: existsSync(trace) ? trace : undefined };
-}
-
-const report = (trace) => JSON.parse(kperf('report', trace, '--format', 'json', '--limit', '0'));
 const counts = (trace) => Object.fromEntries(
     report(trace).functions.filter(({ calls }) => calls > 0).map(({ name, calls }) => [name, calls]),
 );
 /** The slow calls, without short ones that a busy machine made slow. */
-const calls = (trace) => replay(trace, '--only', 'outer', '--only', 'inner', '--only', 'crash')
-    .split('\n')
-    .slice(1, -1)
-    .map((line) => line.replace(/^.*\| /, '').trimEnd());
+const calls = (trace) => lines(trace, '--only', 'outer', '--only', 'inner', '--only', 'crash');
 
-const LIFE = `
+const GAME = `
     import { readFileSync } from 'node:fs';
     import { WASI } from 'node:wasi';
     const wasi = new WASI({ version: 'preview1', args: ['life', '500'], returnOnExit: true });
@@ -62,7 +43,7 @@ const SLOW = `
         } } }).exports;`;
 
 test('every call is counted, as a full trace counts them', { skip }, async () => {
-    const [profile, trace] = ['life', 'traced'].map((name) => run(LIFE.replace('NAME', name)));
+    const [profile, trace] = ['life', 'traced'].map((name) => run(GAME.replace('NAME', name)));
     assert.match(profile.stderr, /^kperf: a profile of 152 functions: kperf-wasm report app.kperf\n$/);
     assert.equal(profile.stdout, trace.stdout);
     assert.deepEqual(counts(profile.trace), counts(trace.trace));

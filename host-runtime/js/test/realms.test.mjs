@@ -1,45 +1,17 @@
 // `node --import kperf-wasm/register`: modules in worker threads, contexts and processes.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import {
-    copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync,
-} from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { pathToFileURL } from 'node:url';
-import wabt from 'wabt';
 import { folder, kperf, PACKAGE } from './support/cli.mjs';
+import { assembleFib, callsOf as calls, FIB, major, REGISTER, run, work } from './support/program.mjs';
 
-const work = folder();
-const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
-const { parseWat } = await wabt();
-const module = parseWat('fib.wat', `(module (func $fib (export "fib") (param i32) (result i32)
-    (if (result i32) (i32.lt_s (local.get 0) (i32.const 2)) (then (local.get 0))
-        (else (i32.add (call $fib (i32.sub (local.get 0) (i32.const 1))) (call $fib (i32.sub (local.get 0) (i32.const 2))))))))`, {});
-writeFileSync(join(work, 'fib.wasm'), module.toBinary({ write_debug_names: true }).buffer);
-const FIB = join(work, 'fib.wasm');
+assembleFib();
 kperf('rewrite', FIB, '-o', join(work, 'probed.wasm'));
+const callsOf = (trace) => calls(trace, 'fib');
 /** The number of calls of fib. */
 const CALLS = { 5: 15, 6: 25, 7: 41, 8: 67 };
-
-function run(program, { env = {}, flags = ['--import', REGISTER], name = 'app.mjs', files = {}, prepare } = {}) {
-    const cwd = mkdtempSync(join(work, 'run-'));
-    prepare?.(cwd);
-    writeFileSync(join(cwd, name), program.replaceAll('FIB', FIB));
-    for (const [name, from] of Object.entries(files)) copyFileSync(from, join(cwd, name));
-    const { status, stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', ...flags, name], {
-        cwd, encoding: 'utf8', env: { ...process.env, KPERF_CACHE: join(work, 'cache'), ...env },
-    });
-    const traces = readdirSync(cwd).filter((name) => name.endsWith('.kperf')).sort();
-    return {
-        status, stdout, stderr, cwd, traces,
-        trace: existsSync(join(cwd, 'app.kperf')) ? join(cwd, 'app.kperf') : undefined,
-    };
-}
-
-const callsOf = (trace) =>
-    JSON.parse(kperf('report', trace, '--format', 'json')).functions.find(({ name }) => name === 'fib')?.calls;
-const [major] = process.versions.node.split('.').map(Number);
 
 const LOAD = `const { readFileSync } = require('node:fs'); const fib = new WebAssembly.Instance(new WebAssembly.Module(readFileSync('FIB'))).exports.fib;`;
 
@@ -58,7 +30,7 @@ test('worker threads, whatever flags and environment they are given', () => {
             ${LOAD}
             console.log(fib(5));
         }`;
-    for (const how of [{}, { flags: [], env: { NODE_OPTIONS: `--import ${REGISTER}` } }]) {
+    for (const how of [{}, { register: false, env: { NODE_OPTIONS: `--import ${REGISTER}` } }]) {
         const { stdout, stderr, trace } = run(program, how);
         assert.equal(stdout, '5\n'.repeat(5), stderr);
         assert.equal(callsOf(trace), 5 * CALLS[5], stderr);
@@ -79,7 +51,7 @@ test('worker threads that begin with a text, and modules that they are sent', {
         for (const options of [{}, { execArgv: [] }, { env: {} }, Object.create({ eval: true, workerData: module })]) {
             await new Promise((resolve, reject) => new Worker(code, Object.assign(options, { eval: true,
                 workerData: module })).on('message', console.log).on('exit', resolve).on('error', reject));
-        }`, { flags: ['--max-old-space-size=500', '--expose-gc', '--import', REGISTER] });
+        }`, { flags: ['--max-old-space-size=500', '--expose-gc'] });
     assert.equal(stdout, '5\n'.repeat(4), stderr);
     assert.equal(callsOf(trace), 4 * CALLS[5]);
 });
@@ -106,7 +78,7 @@ for (const how of [
             process.on('exit', () => { fib(6); ${how}; });
             fib(5);`;
         const { status, stderr, trace } = run(program);
-        assert.equal(status, run(program, { flags: [] }).status, stderr);
+        assert.equal(status, run(program, { register: false }).status, stderr);
         assert.equal(callsOf(trace), CALLS[5] + CALLS[6]);
         assert.match(stderr, /kperf-wasm report app.kperf/);
     });
@@ -153,17 +125,16 @@ test('threads and processes that start in another folder', () => {
             for (const options of [undefined, { execArgv: [] }]) await ended(new Worker(new URL(import.meta.url),
                 options));
         }`;
-    const files = (cwd) => {
-        mkdirSync(join(cwd, 'node_modules'));
-        symlinkSync(PACKAGE, join(cwd, 'node_modules/kperf-wasm'), 'junction');
-    };
     const byName = 'kperf-wasm/register';
     for (const how of [
         { flags: ['--max-old-space-size=500', '--import', byName] }, { flags: [`--import=${byName}`] },
-        { flags: [], env: { NODE_OPTIONS: `--import ${byName}` } },
+        { env: { NODE_OPTIONS: `--import ${byName}` } },
     ]) {
+        const cwd = mkdtempSync(join(work, 'run-'));
+        mkdirSync(join(cwd, 'node_modules'));
+        symlinkSync(PACKAGE, join(cwd, 'node_modules/kperf-wasm'), 'junction');
         const { stdout, stderr, traces } = run(program, {
-            ...how, prepare: files, env: { ...how.env, KPERF_TRACE: join(work, `folders-${Math.random()}-%p.kperf`) },
+            ...how, cwd, register: false, env: { ...how.env, KPERF_TRACE: join(work, `folders-${Math.random()}-%p.kperf`) },
         });
         assert.equal(stdout, '5\n5\nended 0\n5\nended 0\n5\nended 0\n', stderr);
         assert.deepEqual(traces, []);
@@ -240,7 +211,7 @@ test('a name that has the process in it stays', () => {
 test('`require` loads it too', { skip: major < 22 }, () => {
     const { stdout, stderr, trace } = run(
         `${LOAD} console.log(fib(5));`,
-        { name: 'app.cjs', flags: ['--require', join(PACKAGE, 'dist/node/register.js')] },
+        { name: 'app.cjs', register: false, flags: ['--require', join(PACKAGE, 'dist/node/register.js')] },
     );
     assert.equal(stdout, '5\n', stderr);
     assert.equal(callsOf(trace), CALLS[5]);
@@ -255,7 +226,7 @@ test('modules that are imported', { skip: major < 24 }, () => {
             const { exports } = await WebAssembly.instantiate(module);
             console.log(fib(5), Object.keys(all).join(), exports.fib(6), WebAssembly.Module.imports(module).length,
                 fib.name);`, {
-                files: { 'app.wasm': join(work, wasm) },
+                files: { 'app.wasm': readFileSync(join(work, wasm)) },
             });
         assert.match(stdout, /^5 fib 8 0 \d\n$/, stderr);
         assert.equal(callsOf(trace), CALLS[5] + CALLS[6]);

@@ -1,41 +1,23 @@
 // `node --import kperf-wasm/register` with programs that know nothing of it.
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { folder, kperf, PACKAGE, PROBE, probed, replay, ROOT } from './support/cli.mjs';
+import { kperf, PACKAGE, PROBE, probed, replay, ROOT } from './support/cli.mjs';
+import { callsOf, lines, REGISTER, report, run, work } from './support/program.mjs';
 
-const work = folder();
 const life = join(work, 'life.wasm');
 probed(join(ROOT, 'examples/game-of-life/rust/life.wasm'), life);
 probed('test/programs/calls.wat', join(work, 'calls.wasm'));
-const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
 
-/** Runs a program in its own folder, and returns its output, trace and status. */
-function run(program, { args = [], env = {}, name = 'app.mjs', register = true } = {}) {
-    const cwd = mkdtempSync(join(work, 'run-'));
-    writeFileSync(join(cwd, name), program.replaceAll('WORK', work));
-    const options = ['--no-warnings', ...(register ? ['--import', REGISTER] : []), name, ...args];
-    const { status, stdout, stderr, signal } = spawnSync(process.execPath, options, {
-        cwd, encoding: 'utf8', env: { ...process.env, ...env },
-    });
-    const trace = join(cwd, 'app.kperf');
-    return { status, signal, stdout, stderr, trace: existsSync(trace) ? trace : undefined, cwd };
-}
-
-const report = (trace) => JSON.parse(kperf('report', trace, '--format', 'json'));
-const callsOf = (trace, name) => report(trace).functions.find((f) => f.name === name)?.calls;
-const lines = (trace, ...options) =>
-    replay(trace, ...options).split('\n').slice(1, -1).map((line) => line.replace(/^.*\| /, '').trimEnd());
-
-const LIFE = `
+const GAME = `
     import { readFileSync } from 'node:fs';
     import { WASI } from 'node:wasi';
     const wasi = new WASI({ version: 'preview1', args: ['life', ...process.argv.slice(2)], returnOnExit: RETURN });
 `;
-const life5 = (how, returns = true) => LIFE.replace('RETURN', returns) + how;
+const life5 = (how, returns = true) => GAME.replace('RETURN', returns) + how;
 
 for (const [name, how] of Object.entries({
     'instantiate(bytes)': `const { instance } = await WebAssembly.instantiate(readFileSync('WORK/life.wasm'), wasi.getImportObject());`,

@@ -3,27 +3,18 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import wabt from 'wabt';
-import { folder, kperf, PACKAGE, ROOT } from './support/cli.mjs';
+import { folder, kperf, PACKAGE } from './support/cli.mjs';
 import { effort } from './support/effort.mjs';
+import { assembleFib, FIB, LIFE, major, REGISTER, report, run, work } from './support/program.mjs';
 
-const work = folder();
-const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
-const LIFE = join(ROOT, 'examples/game-of-life/rust/life.wasm');
-const { parseWat } = await wabt();
-const module = parseWat('fib.wat', `(module (func $fib (export "fib") (param i32) (result i32)
-    (if (result i32) (i32.lt_s (local.get 0) (i32.const 2)) (then (local.get 0))
-        (else (i32.add (call $fib (i32.sub (local.get 0) (i32.const 1))) (call $fib (i32.sub (local.get 0) (i32.const 2))))))))`, {});
-const FIB = join(work, 'fib.wasm');
-writeFileSync(FIB, module.toBinary({ write_debug_names: true }).buffer);
+assembleFib();
 /** The number of calls of fib(5). */
 const CALLS = 15;
-const [major] = process.versions.node.split('.').map(Number);
 
 const LOAD = `
     import { readFileSync } from 'node:fs';
@@ -31,20 +22,7 @@ const LOAD = `
     const run = (bytes) => new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports.fib(5);
 `;
 
-/** Runs a program in its own folder, and returns its output, status and trace. */
-function run(program, { env = {}, flags = [], cwd = mkdtempSync(join(work, 'run-')) } = {}) {
-    writeFileSync(join(cwd, 'app.mjs'), program.replaceAll('FIB', FIB).replaceAll('LIFE', LIFE));
-    const given = { ...process.env, KPERF_CACHE: join(work, 'cache'), ...env };
-    for (const name of Object.keys(given)) if (given[name] === undefined) delete given[name];
-    const { status, stdout, stderr } = spawnSync(
-        process.execPath, ['--no-warnings', ...flags, '--import', REGISTER, 'app.mjs'],
-        { cwd, encoding: 'utf8', env: given },
-    );
-    const trace = join(cwd, 'app.kperf');
-    return { status, stdout, stderr, cwd, trace: existsSync(trace) ? trace : undefined };
-}
-
-const callsOf = (trace) => JSON.parse(kperf('report', trace, '--format', 'json')).functions
+const callsOf = (trace) => report(trace).functions
     .filter(({ name }) => name === 'fib')
     .reduce((sum, { calls }) => sum + calls, 0);
 /** Asserts that the program ran and was recorded, without messages. */
