@@ -38,8 +38,8 @@ export function create(path: string, mode?: number): number | undefined {
 /** Replaces a file. If several processes do so, the first that moves it away succeeds. */
 function replace(path: string): { file: number; other?: number } {
     const { isFile, mode } = describe(path);
-    // Another process may be moving it away just now.
-    if (!isFile) return isGone(path) ? openTrace(path) : { file: openSync(path, 'w') };
+    // Another process may be moving it away just now. A broken link stays.
+    if (!isFile) return lstatSync(path, { throwIfNoEntry: false }) === undefined ? openTrace(path) : { file: openSync(path, 'w') };
     let [real, aside] = [path, ''];
     try {
         real = realpathSync(path);
@@ -58,11 +58,6 @@ function replace(path: string): { file: number; other?: number } {
     rmSync(aside);
     const file = create(real, mode);
     return file === undefined ? openTrace(path) : { file };
-}
-
-/** Whether nothing has that name, not even a broken link. */
-function isGone(path: string): boolean {
-    return lstatSync(path, { throwIfNoEntry: false }) === undefined;
 }
 
 function codeOf(error: unknown): string | undefined {

@@ -49,10 +49,10 @@ export class Details {
     const whole = Math.max(1, edges.reduce((sum, edge) => sum + edge.total, 0));
     const items = edges.slice(0, LISTED).map((edge) => {
       const known = edge[end] < pageData.functions.length;
-      // The line of the caller, wherever it stands in the list.
+      // The line of the caller, wherever it stands in the list, without the folders of its first file.
       const place = pageData.placeOf(edge.from, edge.to);
       const name = h("span", { class: "name" }, pageData.nameOf(edge[end]));
-      const at = place ? h("span", { class: "at", title: place }, shortPlace(place)) : null;
+      const at = place ? h("span", { class: "at", title: place }, place.replace(/^[^|,]*[/\\]/, "")) : null;
       const figures = h("span", { class: "figures" }, `${plural(edge.calls, "call")} · ${nanosText(edge.total)}`);
       const style = `--share:${((edge.total / whole) * 100).toFixed(2)}%`;
       const choose = () => this.state.selected.set(edge[end]);
@@ -62,9 +62,4 @@ export class Details {
     const none = edges.length === 0 ? h("li", { class: "none" }, "nothing") : null;
     return h("section", {}, h("h3", {}, title), h("ul", {}, ...items, more, none));
   }
-}
-
-/** A place without the folders of its first file. */
-function shortPlace(place) {
-  return place.replace(/^[^|,]*[/\\]/, "");
 }

@@ -4,18 +4,11 @@ import { instantiate } from '../instantiate.js';
 import { CLOCK } from '../wasm-source.js';
 import type { ClockInfo, Header } from '../trace/trace.js';
 
-/** How events get their time. */
-export type ClockChoice =
-    /** The ticker if it works here, otherwise `precise`. */
-    | { kind: 'auto' }
-    /** Every event reads `performance.now()`. */
-    | { kind: 'precise' }
-    /** Every event loads a time that a thread renews. */
-    | { kind: 'ticker'; periodNanos: number }
-    /** Modules count the instructions that they execute. */
-    | { kind: 'instructions' }
-    /** For tests: each reading is a microsecond later. */
-    | { kind: 'test' };
+/**
+ * How events get their time: `precise`: each reads `performance.now()`; `ticker`: each loads a time that a thread renews; `auto`: the ticker if
+ * it works here; `instructions`: modules count what they execute; `test`: each reading is a microsecond later.
+ */
+export type ClockChoice = { kind: 'auto' | 'precise' | 'instructions' | 'test' } | { kind: 'ticker'; periodNanos: number };
 
 /** Clocks that don't read the machine's. */
 export type ArtificialClock = 'test' | 'instructions';

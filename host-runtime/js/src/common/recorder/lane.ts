@@ -10,10 +10,11 @@ import { RECORDER_TICKER } from '../wasm-source.js';
 
 /** A recorder's source of time. */
 export type TimeSource =
-    /** Each event calls `now() -> i64`, an export of a module. `halt` makes it cheap; its results then mean nothing. */
-    | { kind: 'precise'; now: WebAssembly.ExportValue; halt: (on: boolean) => void }
-    /** Modules count their instructions. The host's clock stands still; an imported recorder has the count. */
-    | { kind: 'instructions'; now: WebAssembly.ExportValue; halt: (on: boolean) => void }
+    /**
+     * Each event calls `now() -> i64`, an export of a module. `halt` makes it cheap; its results then mean nothing. With `instructions` modules
+     * count theirs, the host's clock stands still, and an imported recorder has the count.
+     */
+    | { kind: 'precise' | 'instructions'; now: WebAssembly.ExportValue; halt: (on: boolean) => void }
     /**
      * A ticker writes the time to `clock`. Recorders call `now` while it is 0. `add` makes the ticker write to another memory, until the
      * returned function is called. `watch` watches the ticker for a recorder. `oneMemory` is the recorder for engines without multi-memory.

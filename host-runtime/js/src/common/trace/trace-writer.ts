@@ -100,8 +100,8 @@ export class TraceWriter {
     stall(start: number, nanos: number): void {
         const payload = new Uint8Array(17);
         const view = new DataView(payload.buffer);
-        setU64(view, 1, start);
-        setU64(view, 9, nanos);
+        view.setBigUint64(1, BigInt(start), true);
+        view.setBigUint64(9, BigInt(nanos), true);
         this.#put('STAL', NO_RECORDER, 0, payload);
     }
 
@@ -133,7 +133,7 @@ export class TraceWriter {
 
     #lost(recorder: number, state: { next: number; lost: number }): void {
         const payload = new Uint8Array(8);
-        setU64(new DataView(payload.buffer), 0, state.lost);
+        new DataView(payload.buffer).setBigUint64(0, BigInt(state.lost), true);
         if (this.#put('LOST', recorder, state.next, payload)) state.lost = 0;
     }
 
@@ -164,9 +164,4 @@ export class TraceWriter {
             return false;
         }
     }
-}
-
-function setU64(view: DataView, at: number, value: number): void {
-    view.setUint32(at, value % 2 ** 32, true);
-    view.setUint32(at + 4, Math.floor(value / 2 ** 32), true);
 }

@@ -58,10 +58,7 @@ export function encodeWindow(window: Window): Uint8Array {
 function putBits(value: number, out: number[]): void {
     const view = new DataView(new ArrayBuffer(8));
     view.setFloat64(0, value, true);
-    let [low, high] = [view.getUint32(0, true), view.getUint32(4, true)];
-    for (; high > 0 || low > 0x7f; high >>>= 7) {
-        out.push((low & 0x7f) | 0x80);
-        low = ((low >>> 7) | (high << 25)) >>> 0;
-    }
-    out.push(low);
+    let bits = view.getBigUint64(0, true);
+    for (; bits > 0x7fn; bits >>= 7n) out.push(Number(bits & 0x7fn) | 0x80);
+    out.push(Number(bits));
 }

@@ -80,7 +80,9 @@ export async function serve(args: string[]): Promise<void> {
     const server = pageServer({ site, modules, traces, attributes, isolate, local, names: values['allow-host'] });
     // The reader of our output may have gone.
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-    await listen(server.listen(address), values.listen);
+    await once(server.listen(address), 'listening').catch((error: unknown) => {
+        throw new Error(`failed to listen at ${values.listen}: ${reasonOf(error)}`);
+    });
     const stopped = new Promise((stop) => {
         for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
     });
@@ -98,14 +100,6 @@ export async function serve(args: string[]): Promise<void> {
     for (const name of modules.missing) printStatus(`warning: --allocator ${name}: no module of the pages has this function`);
     // A thread may still be rewriting a module.
     process.exit();
-}
-
-async function listen(server: { once: unknown } & NodeJS.EventEmitter, address: string): Promise<void> {
-    try {
-        await once(server, 'listening');
-    } catch (error) {
-        throw new Error(`failed to listen at ${address}: ${reasonOf(error)}`);
-    }
 }
 
 const ALLOCATIONS = { sample: '--allocations', allocator: '--allocator', profile: '--record profile' };

@@ -25,9 +25,8 @@ export interface ModuleSettings {
     inline: boolean;
 }
 
-/** The maximum number and size of cached modules: enough for an app with its pages and workers. */
-const MAX_CACHED = 64;
-const MAX_CACHED_BYTES = 256 << 20;
+/** The maximum number of cached modules: enough for an app with its pages and workers. */
+const MAX_CACHED = 16;
 
 /** The most modules that are rewritten at once: each takes about six times its size of memory. */
 const MAX_RUNNING = 2;
@@ -36,7 +35,7 @@ const MAX_RUNNING = 2;
 export class Modules {
     readonly #settings: ModuleSettings;
     /** By hash; the most recently used one is last. */
-    readonly #known = new Map<string, { answer: Promise<Rewritten>; bytes: number }>();
+    readonly #known = new Map<string, Promise<Rewritten>>();
     readonly #missing = new MissingAllocators();
     #running = 0;
     readonly #waiting: (() => void)[] = [];
@@ -54,25 +53,14 @@ export class Modules {
     probed(module: SentModule): Promise<Rewritten> {
         const { name, idBase, inline, wasm } = module;
         const key = createHash('sha256').update(JSON.stringify([name, idBase, inline])).update(wasm).digest('hex');
-        const known = this.#known.get(key);
-        if (known) this.#known.delete(key);
-        const entry = known ?? { answer: this.#rewrite(module), bytes: wasm.length };
-        this.#known.set(key, entry);
-        if (!known) {
-            // Another failure than a refusal may not happen again.
-            entry.answer.then(({ wasm }) => (entry.bytes += wasm?.length ?? 0), () => this.#known.delete(key)).finally(() => this.#makeRoom());
-        }
-        return entry.answer;
-    }
-
-    #makeRoom(): void {
-        let [count, bytes] = [this.#known.size, [...this.#known.values()].reduce((sum, { bytes }) => sum + bytes, 0)];
-        for (const [key, entry] of this.#known) {
-            if (count <= 1 || (count <= MAX_CACHED && bytes <= MAX_CACHED_BYTES)) return;
-            this.#known.delete(key);
-            count--;
-            bytes -= entry.bytes;
-        }
+        const answer = this.#known.get(key) ?? this.#rewrite(module);
+        this.#known.delete(key);
+        this.#known.set(key, answer);
+        // Another failure than a refusal may not happen again.
+        answer.catch(() => this.#known.delete(key));
+        const [oldest] = this.#known.keys();
+        if (this.#known.size > MAX_CACHED) this.#known.delete(oldest!);
+        return answer;
     }
 
     async #rewrite({ name, idBase, inline, wasm }: SentModule): Promise<Rewritten> {

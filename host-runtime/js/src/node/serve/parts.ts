@@ -124,7 +124,7 @@ export class TraceFile {
         clearTimeout(this.#late);
         const problems = [];
         if (!this.isReadable) problems.push(`error: ${this.path}: its first part is missing, so it can't be read`);
-        else if (this.#early.size > 0) problems.push(`warning: ${this.path}: part ${this.#next} is missing${this.#missing}`);
+        else if (this.#early.size > 0) problems.push(`warning: ${this.path}: part ${this.#next} is missing${this.#unsent > 0 ? `; up to ${this.#unsent} bytes were lost: browsers guarantee only 64 KiB for a closed page` : ''}`);
         try {
             // Readers report the missing part.
             if (this.isReadable) for (const [, bytes] of [...this.#early].sort(([a], [b]) => a - b)) this.#write(bytes);
@@ -134,10 +134,6 @@ export class TraceFile {
         closeSync(this.#file);
         this.#early.clear();
         return problems;
-    }
-
-    get #missing(): string {
-        return this.#unsent > 0 ? `; up to ${this.#unsent} bytes were lost: browsers guarantee only 64 KiB for a closed page` : '';
     }
 
     /** Undoes a partial write: the page posts the part again. */
