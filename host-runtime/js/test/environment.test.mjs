@@ -1,45 +1,32 @@
 // Instructions and allocators by the environment, in programs with several modules and threads.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { pathToFileURL } from 'node:url';
-import wabt from 'wabt';
-import { folder, kperf, PACKAGE } from './support/cli.mjs';
+import { kperf, PACKAGE } from './support/cli.mjs';
+import { assembled, report, run as runProgram, work } from './support/program.mjs';
 
-const work = folder();
-const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
-const { parseWat } = await wabt();
 for (const [name, text] of Object.entries({
     count: '(module (func $count (export "count") (result i32) (i32.add (i32.const 1) (i32.const 2))))',
     pool: `(module (memory (export "memory") 1) (global $at (mut i32) (i32.const 16))
         (func $take (export "take") (param i32) (result i32)
             (global.set $at (i32.add (global.get $at) (local.get 0))) (i32.sub (global.get $at) (local.get 0))))`,
-})) {
-    const module = parseWat(`${name}.wat`, text, {});
-    writeFileSync(join(work, `${name}.wasm`), module.toBinary({ write_debug_names: true }).buffer);
-    module.destroy();
-}
+})) assembled(`${name}.wasm`, text);
 
 const cwd = mkdtempSync(join(work, 'run-'));
 
 /** Runs a program, and returns its output. */
 function run(program, env) {
-    writeFileSync(join(cwd, 'app.mjs'), `
+    const { status, stdout, stderr } = runProgram(`
         import { readFileSync } from 'node:fs';
         import { isMainThread, Worker } from 'node:worker_threads';
-        const load = (name) => new WebAssembly.Instance(new WebAssembly.Module(readFileSync('${work}/' + name + '.wasm'))).exports;
+        const load = (name) => new WebAssembly.Instance(new WebAssembly.Module(readFileSync('WORK/' + name + '.wasm'))).exports;
         const worker = () => new Promise((resolve) => new Worker(new URL(import.meta.url)).on('exit', resolve));
-        ${program}`);
-    const { status, stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', '--import', REGISTER, 'app.mjs'], {
-        cwd, encoding: 'utf8', env: {
-            ...process.env, KPERF_CACHE: join(work, 'cache'), KPERF_TRACE: 'app.kperf', ...env,
-        },
-    });
+        ${program}`, { cwd, env: { KPERF_TRACE: 'app.kperf', ...env } });
     return { status, stdout, stderr };
 }
-const functions = (trace = 'app.kperf') => JSON.parse(kperf('report', join(cwd, trace), '--format', 'json')).functions;
+const functions = (trace = 'app.kperf') => report(join(cwd, trace)).functions;
 const counted = () => functions().map((f) => [f.name, f.calls, f.self_instructions]);
 
 test('instructions are counted, whichever form the probes have', () => {
@@ -90,7 +77,7 @@ test('an allocator is in one of the modules, and all are recorded', () => {
     const missing = run(program, { ...env, KPERF_ALLOCATOR: 'malloc=take,free=give' });
     assert.match(
         missing.stderr,
-        /^kperf: KPERF_ALLOCATOR: no module of the main thread has the function of `free=give`\nkperf: \d+ events of 2 functions: [^\n]*\n$/,
+        /^kperf: KPERF_ALLOCATOR: no module has the function of `free=give`\nkperf: \d+ events of 2 functions: [^\n]*\n$/,
     );
     // A thread's module counts, too.
     const thread = run(`if (!isMainThread) load('pool').take(8); else { load('count').count(); await worker(); }`, env);
@@ -103,7 +90,7 @@ test('an allocator is in one of the modules, and all are recorded', () => {
     );
     assert.match(
         wrong.stderr,
-        /\nkperf: KPERF_ALLOCATOR: no module of the main thread has the function of `calloc=take`\nkperf: \d+ events of 2 functions: /,
+        /\nkperf: KPERF_ALLOCATOR: no module has the function of `calloc=take`\nkperf: \d+ events of 2 functions: /,
     );
 });
 

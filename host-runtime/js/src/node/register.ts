@@ -35,6 +35,8 @@ const path = ownPath(settings.path ?? defaultPath());
 const file = resolve(path);
 let recorder: Recorder | undefined;
 let loading: Loading | undefined;
+/** Threads may have modules that this one doesn't know. */
+let hasThreads = false;
 
 /** Our own threads have nothing to record. */
 const isOurs = !isMainThread && /^\w+-thread\.js$/.test(process.argv[1]?.replace(fileURLToPath(new URL('.', import.meta.url)), '') ?? '');
@@ -69,7 +71,10 @@ function register(): void {
             warn(`not all is recorded: ${reasonOf(error)}`);
         }
     };
-    reachRealms(() => isMainThread && attempt(begin), (realm) => {
+    reachRealms(() => {
+        hasThreads = true;
+        if (isMainThread) attempt(begin);
+    }, (realm) => {
         if (reached.has(realm)) return;
         reached.add(realm);
         attempt(() => hook(hooks, realm));
@@ -157,7 +162,7 @@ function once<Given extends unknown[], Begun>(begin: (...given: Given) => Begun)
 /** Writes the rest of the trace, and reports its path. */
 function end(outcome: string): void {
     if (!recorder) return reportNothing();
-    for (const name of missingAllocators.names) warn(`KPERF_ALLOCATOR: no module of the main thread has the function of \`${name}\``);
+    if (!hasThreads) for (const name of missingAllocators.names) warn(`KPERF_ALLOCATOR: no module has the function of \`${name}\``);
     try {
         const { events, probes, dropped_events, sent, other } = recorder.finishSync(outcome, Reason.Exit);
         const written = other === undefined ? path : ownPathOf(path);

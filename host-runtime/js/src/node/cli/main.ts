@@ -154,11 +154,6 @@ function unknownFlag(message: string): string {
     return instead ? `${instead[0]} was removed: ${instead[1]}` : `${message.split('. ')[0]}; \`kperf-wasm --help\` lists the flags`;
 }
 
-function version(): string {
-    const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string };
-    return `kperf-wasm ${version}\n`;
-}
-
 /** The subcommands. */
 const COMMANDS = new Map<string | undefined, (args: string[]) => void | Promise<void>>(Object.entries({ rewrite: runRewrite, report: runReport, view, flame, diff, run: runRun, serve }));
 
@@ -168,7 +163,7 @@ async function main([command, ...args]: string[]): Promise<void> {
     const run = COMMANDS.get(command);
     if (run) await run(args);
     else if (command === undefined || command === '--help' || command === '-h' || command === 'help') process.stdout.write(HELP);
-    else if (command === '--version' || command === '-V') process.stdout.write(version());
+    else if (command === '--version' || command === '-V') process.stdout.write(`kperf-wasm ${(JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }).version}\n`);
     else throw new Usage(`unknown command \`${command}\`: use report, view, flame, diff, rewrite, run or serve`);
 }
 
