@@ -12,6 +12,7 @@
 mod component;
 mod debug_info;
 mod error;
+mod glob;
 mod instrument;
 mod module;
 mod names;

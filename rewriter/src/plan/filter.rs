@@ -1,7 +1,7 @@
 //! Patterns for function names.
 
-use super::glob;
 use crate::error::{Error, ErrorKind};
+use crate::glob;
 use regex::Regex;
 
 /// A pattern for function names: a glob that matches the whole name (`life::*`, where `*` matches any text), or a
