@@ -5,16 +5,24 @@
 //! converted.
 //! <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>
 
-mod metrics;
-mod profiles;
-mod spans;
-
 use crate::proto::collector::metrics::v1::ExportMetricsServiceRequest;
 use crate::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
 use crate::proto::collector::trace::v1::ExportTraceServiceRequest;
 use crate::proto::common::v1::any_value::Value;
-use crate::proto::common::v1::{AnyValue, InstrumentationScope, KeyValue};
+use crate::proto::common::v1::{AnyValue, ArrayValue, InstrumentationScope, KeyValue, KeyValueList};
+use crate::proto::metrics::v1::exponential_histogram_data_point::Buckets;
+use crate::proto::metrics::v1::metric::Data;
+use crate::proto::metrics::v1::{
+    ExponentialHistogram, ExponentialHistogramDataPoint, Metric, NumberDataPoint, ResourceMetrics,
+    ScopeMetrics, Sum, number_data_point,
+};
+use crate::proto::profiles::v1development::{
+    Function, KeyValueAndUnit, Line, Link, Location, Mapping, Profile, ProfilesDictionary, ResourceProfiles,
+    Sample, ScopeProfiles, Stack, ValueType,
+};
 use crate::proto::resource::v1::Resource;
+use crate::proto::trace::v1::span::Event;
+use crate::proto::trace::v1::{ResourceSpans, ScopeSpans, Span, Status};
 use prost::{DecodeError, Message};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -90,66 +98,187 @@ impl<T: fmt::Display> Serialize for Long<T> {
     }
 }
 
-impl Serialize for Json<'_, Resource> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("attributes", &List(&self.0.attributes))?;
-        map.end()
-    }
-}
-
-impl Serialize for Json<'_, InstrumentationScope> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("name", &self.0.name)?;
-        map.serialize_entry("version", &self.0.version)?;
-        map.end()
-    }
-}
-
-impl Serialize for Json<'_, KeyValue> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("key", &self.0.key)?;
-        if let Some(value) = &self.0.value {
-            map.serialize_entry("value", &Json(value))?;
-        }
-        map.end()
-    }
-}
-
-impl Serialize for Json<'_, AnyValue> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        match &self.0.value {
-            Some(Value::StringValue(text)) => map.serialize_entry("stringValue", text)?,
-            Some(Value::BoolValue(value)) => map.serialize_entry("boolValue", value)?,
-            Some(Value::IntValue(number)) => map.serialize_entry("intValue", &Long(number))?,
-            Some(Value::DoubleValue(number)) => map.serialize_entry("doubleValue", number)?,
-            Some(Value::ArrayValue(array)) => {
-                map.serialize_entry("arrayValue", &Values { values: List(&array.values) })?;
+/// Writes a message as an object with these members. `if` leaves a member out. After `;` is a field whose variant names one more.
+macro_rules! message {
+    (
+        $type:ty, |$it:ident| $($name:literal $(if $has:expr)? => $value:expr),* $(,)?
+        $(; $one:ident { $($variant:pat => $case:literal: $of:expr),+ $(,)? })?
+    ) => {
+        impl Serialize for Json<'_, $type> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let $it = self.0;
+                let mut map = serializer.serialize_map(None)?;
+                $(if true $(&& $has)? { map.serialize_entry($name, &$value)?; })*
+                $(match &$it.$one {
+                    $(Some($variant) => map.serialize_entry($case, &$of)?,)+
+                    // This crate writes no others.
+                    _ => {}
+                })?
+                map.end()
             }
-            Some(Value::KvlistValue(list)) => {
-                map.serialize_entry("kvlistValue", &Values { values: List(&list.values) })?;
-            }
-            // This crate writes no bytes and no indices of strings.
-            Some(Value::BytesValue(_) | Value::StringValueStrindex(_)) | None => {}
         }
-        map.end()
-    }
+    };
 }
 
-struct Values<'a, T> {
-    values: List<'a, T>,
-}
+message!(Resource, |it| "attributes" => List(&it.attributes));
+message!(InstrumentationScope, |it| "name" => it.name, "version" => it.version);
+message!(KeyValue, |it| "key" => it.key, "value" if it.value.is_some() => it.value.as_ref().map(Json));
+message!(AnyValue, |it|; value {
+    Value::StringValue(text) => "stringValue": text,
+    Value::BoolValue(value) => "boolValue": value,
+    Value::IntValue(number) => "intValue": Long(number),
+    Value::DoubleValue(number) => "doubleValue": number,
+    Value::ArrayValue(array) => "arrayValue": Json(array),
+    Value::KvlistValue(list) => "kvlistValue": Json(list),
+});
+message!(ArrayValue, |it| "values" => List(&it.values));
+message!(KeyValueList, |it| "values" => List(&it.values));
 
-impl<'a, T> Serialize for Values<'a, T>
-where
-    Json<'a, T>: Serialize,
-{
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(1))?;
-        map.serialize_entry("values", &self.values)?;
-        map.end()
+message!(ExportTraceServiceRequest, |it| "resourceSpans" => List(&it.resource_spans));
+message!(ResourceSpans, |it|
+    "resource" if it.resource.is_some() => it.resource.as_ref().map(Json),
+    "scopeSpans" => List(&it.scope_spans),
+    "schemaUrl" => it.schema_url,
+);
+message!(ScopeSpans, |it|
+    "scope" if it.scope.is_some() => it.scope.as_ref().map(Json),
+    "spans" => List(&it.spans),
+    "schemaUrl" => it.schema_url,
+);
+message!(Span, |it|
+    "traceId" => Hex(&it.trace_id),
+    "spanId" => Hex(&it.span_id),
+    "traceState" if !it.trace_state.is_empty() => it.trace_state,
+    "parentSpanId" if !it.parent_span_id.is_empty() => Hex(&it.parent_span_id),
+    "flags" => it.flags,
+    "name" => it.name,
+    "kind" => it.kind,
+    "startTimeUnixNano" => Long(it.start_time_unix_nano),
+    "endTimeUnixNano" => Long(it.end_time_unix_nano),
+    "attributes" => List(&it.attributes),
+    "events" if !it.events.is_empty() => List(&it.events),
+    "status" if it.status.is_some() => it.status.as_ref().map(Json),
+);
+message!(Event, |it|
+    "timeUnixNano" => Long(it.time_unix_nano),
+    "name" => it.name,
+    "attributes" => List(&it.attributes),
+);
+message!(Status, |it| "message" => it.message, "code" => it.code);
+
+message!(ExportMetricsServiceRequest, |it| "resourceMetrics" => List(&it.resource_metrics));
+message!(ResourceMetrics, |it|
+    "resource" if it.resource.is_some() => it.resource.as_ref().map(Json),
+    "scopeMetrics" => List(&it.scope_metrics),
+    "schemaUrl" => it.schema_url,
+);
+message!(ScopeMetrics, |it|
+    "scope" if it.scope.is_some() => it.scope.as_ref().map(Json),
+    "metrics" => List(&it.metrics),
+    "schemaUrl" => it.schema_url,
+);
+message!(Metric, |it|
+    "name" => it.name,
+    "description" => it.description,
+    "unit" => it.unit;
+    data {
+        Data::Sum(sum) => "sum": Json(sum),
+        Data::ExponentialHistogram(histogram) => "exponentialHistogram": Json(histogram),
     }
-}
+);
+message!(Sum, |it|
+    "dataPoints" => List(&it.data_points),
+    "aggregationTemporality" => it.aggregation_temporality,
+    "isMonotonic" => it.is_monotonic,
+);
+message!(NumberDataPoint, |it|
+    "attributes" => List(&it.attributes),
+    "startTimeUnixNano" => Long(it.start_time_unix_nano),
+    "timeUnixNano" => Long(it.time_unix_nano);
+    value {
+        number_data_point::Value::AsInt(number) => "asInt": Long(number),
+        number_data_point::Value::AsDouble(number) => "asDouble": number,
+    }
+);
+message!(ExponentialHistogram, |it|
+    "dataPoints" => List(&it.data_points),
+    "aggregationTemporality" => it.aggregation_temporality,
+);
+message!(ExponentialHistogramDataPoint, |it|
+    "attributes" => List(&it.attributes),
+    "startTimeUnixNano" => Long(it.start_time_unix_nano),
+    "timeUnixNano" => Long(it.time_unix_nano),
+    "count" => Long(it.count),
+    "sum" if it.sum.is_some() => it.sum,
+    "min" if it.min.is_some() => it.min,
+    "max" if it.max.is_some() => it.max,
+    "scale" => it.scale,
+    "zeroCount" => Long(it.zero_count),
+    "positive" if it.positive.is_some() => it.positive.as_ref().map(Json),
+);
+message!(Buckets, |it|
+    "offset" => it.offset,
+    "bucketCounts" => it.bucket_counts.iter().map(Long).collect::<Vec<_>>(),
+);
+
+message!(ExportProfilesServiceRequest, |it|
+    "resourceProfiles" => List(&it.resource_profiles),
+    "dictionary" => it.dictionary.as_ref().map(Json),
+);
+message!(ResourceProfiles, |it|
+    "resource" => it.resource.as_ref().map(Json),
+    "scopeProfiles" => List(&it.scope_profiles),
+    "schemaUrl" => it.schema_url,
+);
+message!(ScopeProfiles, |it|
+    "scope" => it.scope.as_ref().map(Json),
+    "profiles" => List(&it.profiles),
+    "schemaUrl" => it.schema_url,
+);
+message!(Profile, |it|
+    "sampleType" => it.sample_type.as_ref().map(Json),
+    "samples" => List(&it.samples),
+    "timeUnixNano" => Long(it.time_unix_nano),
+    "durationNano" => Long(it.duration_nano),
+    "profileId" => Hex(&it.profile_id),
+);
+message!(ValueType, |it| "typeStrindex" => it.type_strindex, "unitStrindex" => it.unit_strindex);
+message!(Sample, |it|
+    "stackIndex" => it.stack_index,
+    "linkIndex" => it.link_index,
+    "values" => it.values.iter().map(|&value| Long(value)).collect::<Vec<_>>(),
+);
+message!(ProfilesDictionary, |it|
+    "mappingTable" => List(&it.mapping_table),
+    "locationTable" => List(&it.location_table),
+    "functionTable" => List(&it.function_table),
+    "linkTable" => List(&it.link_table),
+    "stringTable" => it.string_table,
+    "attributeTable" => List(&it.attribute_table),
+    "stackTable" => List(&it.stack_table),
+);
+message!(Mapping, |it|
+    "memoryStart" => Long(it.memory_start),
+    "memoryLimit" => Long(it.memory_limit),
+    "filenameStrindex" => it.filename_strindex,
+    "attributeIndices" => it.attribute_indices,
+);
+message!(Location, |it|
+    "mappingIndex" => it.mapping_index,
+    "address" => Long(it.address),
+    "lines" => List(&it.lines),
+);
+message!(Line, |it| "functionIndex" => it.function_index, "line" => Long(it.line));
+message!(Function, |it|
+    "nameStrindex" => it.name_strindex,
+    "systemNameStrindex" => it.system_name_strindex,
+    "filenameStrindex" => it.filename_strindex,
+    "startLine" => Long(it.start_line),
+);
+message!(Link, |it| "traceId" => Hex(&it.trace_id), "spanId" => Hex(&it.span_id));
+message!(KeyValueAndUnit, |it|
+    "keyStrindex" => it.key_strindex,
+    "value" => it.value.as_ref().map(Json),
+    "unitStrindex" => it.unit_strindex,
+);
+message!(Stack, |it| "locationIndices" => it.location_indices);
