@@ -109,34 +109,6 @@ pub mod span {
         Producer = 4,
         Consumer = 5,
     }
-    impl SpanKind {
-        /// String value of the enum field names used in the ProtoBuf definition.
-        ///
-        /// The values are not transformed in any way and thus are considered stable
-        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-        pub fn as_str_name(&self) -> &'static str {
-            match self {
-                Self::Unspecified => "SPAN_KIND_UNSPECIFIED",
-                Self::Internal => "SPAN_KIND_INTERNAL",
-                Self::Server => "SPAN_KIND_SERVER",
-                Self::Client => "SPAN_KIND_CLIENT",
-                Self::Producer => "SPAN_KIND_PRODUCER",
-                Self::Consumer => "SPAN_KIND_CONSUMER",
-            }
-        }
-        /// Creates an enum from field names used in the ProtoBuf definition.
-        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-            match value {
-                "SPAN_KIND_UNSPECIFIED" => Some(Self::Unspecified),
-                "SPAN_KIND_INTERNAL" => Some(Self::Internal),
-                "SPAN_KIND_SERVER" => Some(Self::Server),
-                "SPAN_KIND_CLIENT" => Some(Self::Client),
-                "SPAN_KIND_PRODUCER" => Some(Self::Producer),
-                "SPAN_KIND_CONSUMER" => Some(Self::Consumer),
-                _ => None,
-            }
-        }
-    }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Status {
@@ -164,28 +136,6 @@ pub mod status {
         Ok = 1,
         Error = 2,
     }
-    impl StatusCode {
-        /// String value of the enum field names used in the ProtoBuf definition.
-        ///
-        /// The values are not transformed in any way and thus are considered stable
-        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-        pub fn as_str_name(&self) -> &'static str {
-            match self {
-                Self::Unset => "STATUS_CODE_UNSET",
-                Self::Ok => "STATUS_CODE_OK",
-                Self::Error => "STATUS_CODE_ERROR",
-            }
-        }
-        /// Creates an enum from field names used in the ProtoBuf definition.
-        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-            match value {
-                "STATUS_CODE_UNSET" => Some(Self::Unset),
-                "STATUS_CODE_OK" => Some(Self::Ok),
-                "STATUS_CODE_ERROR" => Some(Self::Error),
-                _ => None,
-            }
-        }
-    }
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -194,28 +144,4 @@ pub enum SpanFlags {
     TraceFlagsMask = 255,
     ContextHasIsRemoteMask = 256,
     ContextIsRemoteMask = 512,
-}
-impl SpanFlags {
-    /// String value of the enum field names used in the ProtoBuf definition.
-    ///
-    /// The values are not transformed in any way and thus are considered stable
-    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
-    pub fn as_str_name(&self) -> &'static str {
-        match self {
-            Self::DoNotUse => "SPAN_FLAGS_DO_NOT_USE",
-            Self::TraceFlagsMask => "SPAN_FLAGS_TRACE_FLAGS_MASK",
-            Self::ContextHasIsRemoteMask => "SPAN_FLAGS_CONTEXT_HAS_IS_REMOTE_MASK",
-            Self::ContextIsRemoteMask => "SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK",
-        }
-    }
-    /// Creates an enum from field names used in the ProtoBuf definition.
-    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
-        match value {
-            "SPAN_FLAGS_DO_NOT_USE" => Some(Self::DoNotUse),
-            "SPAN_FLAGS_TRACE_FLAGS_MASK" => Some(Self::TraceFlagsMask),
-            "SPAN_FLAGS_CONTEXT_HAS_IS_REMOTE_MASK" => Some(Self::ContextHasIsRemoteMask),
-            "SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK" => Some(Self::ContextIsRemoteMask),
-            _ => None,
-        }
-    }
 }
