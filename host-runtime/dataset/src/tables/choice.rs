@@ -8,7 +8,9 @@
 //! value    = 'text', with '' for a quote in it | number | true | false
 //! ```
 
+use crate::tables::cell::Value;
 use crate::tables::rows::RunRow;
+use crate::tables::table::TableRow;
 use crate::tables::times::{is_date, start_text, whole_time};
 use std::fmt;
 
@@ -50,48 +52,13 @@ enum Operator {
     GreaterOrEqual,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-enum Value {
-    Text(String),
-    Number(f64),
-    Flag(bool),
-    Missing,
-}
+/// Columns that are the names of folders.
+const FOLDERS: [&str; 2] = ["service", "day"];
 
 /// The columns that can be asked for.
-const COLUMNS: [&str; 31] = [
-    "service",
-    "day",
-    "run_id",
-    "name",
-    "start",
-    "duration_nanos",
-    "version",
-    "module",
-    "module_sha256",
-    "host",
-    "runtime",
-    "os",
-    "arch",
-    "command",
-    "kind",
-    "clock",
-    "clock_source",
-    "unit",
-    "resolution_nanos",
-    "outcome",
-    "complete",
-    "calls",
-    "self_nanos",
-    "cpu_nanos",
-    "lost_events",
-    "problems",
-    "stall_nanos",
-    "windows",
-    "effective_samples",
-    "probe_nanos",
-    "trace_bytes",
-];
+fn columns() -> impl Iterator<Item = &'static str> {
+    FOLDERS.into_iter().chain(RunRow::COLUMNS.iter().copied())
+}
 
 impl Choice {
     /// Reads a condition.
@@ -128,14 +95,9 @@ impl Node {
             Node::Either(nodes) => nodes.iter().any(|node| node.has(value)),
             Node::Both(nodes) => nodes.iter().all(|node| node.has(value)),
             Node::Compare(column, operator, wanted) => {
-                let order = match (&value(column), wanted) {
-                    (Value::Text(a), Value::Text(b)) => Some(a.as_str().cmp(b)),
-                    (Value::Number(a), Value::Number(b)) => a.partial_cmp(b),
-                    (Value::Flag(a), Value::Flag(b)) => Some(a.cmp(b)),
-                    // A missing value is neither equal nor unequal, as in SQL.
-                    _ => None,
-                };
-                order.is_some_and(|order| match operator {
+                // A missing value is neither equal nor unequal, as in SQL.
+                let value = Some(value(column)).filter(|value| *value != Value::Missing);
+                value.and_then(|value| value.partial_cmp(wanted)).is_some_and(|order| match operator {
                     Operator::Equal => order.is_eq(),
                     Operator::Unequal => order.is_ne(),
                     Operator::Less => order.is_lt(),
@@ -149,41 +111,14 @@ impl Node {
 }
 
 fn value(run: &RunRow, service: &str, day: &str, column: &str) -> Value {
-    let number = |number: u64| Value::Number(number as f64);
     let text = |text: &str| Value::Text(text.to_owned());
     match column {
         "service" => text(service),
         "day" => text(day),
-        "run_id" => text(&run.run_id.to_string()),
-        "name" => text(&run.name),
-        "start" => text(&start_text(run.start)),
-        "duration_nanos" => number(run.duration_nanos),
-        "version" => text(&run.version),
-        "module" => text(&run.module),
-        "module_sha256" => text(&run.module_sha256),
-        "host" => text(&run.host),
-        "runtime" => text(&run.runtime),
-        "os" => text(&run.os),
-        "arch" => text(&run.arch),
-        "command" => text(&run.command),
-        "kind" => text(&run.kind),
-        "clock" => text(&run.clock),
-        "clock_source" => text(&run.clock_source),
-        "unit" => text(&run.unit),
-        "resolution_nanos" => Value::Number(run.resolution_nanos),
-        "outcome" => text(&run.outcome),
-        "complete" => Value::Flag(run.complete),
-        "calls" => number(run.calls),
-        "self_nanos" => number(run.self_nanos),
-        "cpu_nanos" => run.cpu_nanos.map_or(Value::Missing, |nanos| Value::Number(nanos as f64)),
-        "lost_events" => number(run.lost_events),
-        "problems" => number(run.problems),
-        "stall_nanos" => number(run.stall_nanos),
-        "windows" => number(run.windows),
-        "effective_samples" => run.effective_samples.map_or(Value::Missing, Value::Number),
-        "probe_nanos" => run.probe_nanos.map_or(Value::Missing, Value::Number),
-        "trace_bytes" => number(run.trace_bytes),
-        _ => Value::Missing,
+        // A number of 64 bits has more digits than an `f64`.
+        "run_id" => Value::Text(run.run_id.to_string()),
+        "start" => Value::Text(start_text(run.start)),
+        _ => run.value(column),
     }
 }
 
@@ -327,11 +262,11 @@ impl Parser<'_> {
     }
 
     fn compare(&mut self, word: &str, offset: usize) -> Result<Node, ChoiceError> {
-        let column =
-            COLUMNS.into_iter().find(|column| column.eq_ignore_ascii_case(word)).ok_or_else(|| {
-                let what = format!("there is no column `{word}`; there are {}", COLUMNS.join(", "));
-                ChoiceError { offset, what }
-            })?;
+        let column = columns().find(|column| column.eq_ignore_ascii_case(word)).ok_or_else(|| {
+            let known: Vec<&str> = columns().collect();
+            let what = format!("there is no column `{word}`; there are {}", known.join(", "));
+            ChoiceError { offset, what }
+        })?;
         let missing = self.wrong("an operator, such as `=`,");
         let Some(Token::Operator(operator)) = self.next() else { return Err(missing) };
         let missing = self.wrong("a value, such as 'b' or 10,");

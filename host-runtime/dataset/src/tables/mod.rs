@@ -2,6 +2,7 @@
 
 pub(crate) mod buckets;
 pub(crate) mod calls;
+pub(crate) mod cell;
 pub(crate) mod choice;
 pub(crate) mod collect;
 pub(crate) mod ids;
