@@ -69,7 +69,7 @@ const MAX_PROFILES: usize = 1 << 29;
 /// a row would read as one message with wrong indices. In JSON each request is a line.
 pub(super) fn profiles(opts: &Opts) -> anyhow::Result<()> {
     let mut options = opts.spans.profile_options()?;
-    let (profile, heap) = traces::linked_profile(&opts.trace, &opts.calls.parse()?, &options)?;
+    let (profile, heap) = traces::linked_profile(&opts.trace, &opts.calls.parse()?)?;
     traces::report_health(&profile.health);
     if profile.calls() == 0 {
         bail!("the trace has no calls to export");

@@ -38,7 +38,7 @@ impl Opts {
     /// Sends the profile.
     pub(super) fn send_profile(&self) -> anyhow::Result<ExitCode> {
         let options = self.spans.profile_options()?;
-        let (profile, heap) = traces::linked_profile(&self.trace, &self.calls.parse()?, &options)?;
+        let (profile, heap) = traces::linked_profile(&self.trace, &self.calls.parse()?)?;
         traces::report_health(&profile.health);
         if profile.calls() == 0 {
             bail!("the trace has no calls to send");

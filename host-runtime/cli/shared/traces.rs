@@ -8,8 +8,7 @@ use crate::shared::output;
 use crate::shared::symbols::SymbolArgs;
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
-use kperf_otlp::{ProfileOptions, SlowFilter};
-use kperf_profile::{CallFilter, CallObserver, FlatProfile, Health, Heap, Profile, Shortened, SlowSpans};
+use kperf_profile::{CallFilter, CallObserver, FlatProfile, Health, Heap, Profile, Shortened};
 use kperf_trace::{ProbeCost, TraceReader, beginning};
 use std::cell::Cell;
 use std::fs::File;
@@ -271,40 +270,18 @@ fn bar(length: u64) -> ProgressBar {
 
 /// The profile of the chosen calls, with its tree split by the OpenTelemetry spans around calls, and the calls' allocations if they were
 /// recorded. Fails if a filter matches nothing.
-pub fn linked_profile(
-    path: &Path,
-    calls: &CallSelection<'_>,
-    options: &ProfileOptions,
-) -> anyhow::Result<(Profile, Option<Heap>)> {
-    let trace = source(path).calls(calls).rewindable()?;
-    let failed = || trace.source.failed();
-    let read = |slow: SlowSpans| -> anyhow::Result<(Profile, Heap)> {
-        let Trace { reader, progress } = trace.open()?;
-        let report = |bytes| progress.set_position(bytes);
-        let heap = Heap::default();
-        let read = if calls.are_all() {
-            Profile::read_linked_observed(reader, slow, heap, None, report)
-        } else {
-            calls.with(|filter| Profile::read_linked_observed(reader, slow, heap, Some(filter), report))
-        };
-        progress.finish_and_clear();
-        let (profile, heap) = read.with_context(failed)?;
-        trace.source.check_sampled(&profile)?;
-        Ok((profile, heap))
+pub fn linked_profile(path: &Path, calls: &CallSelection<'_>) -> anyhow::Result<(Profile, Option<Heap>)> {
+    let source = source(path).calls(calls);
+    let Trace { reader, progress } = source.open()?;
+    let (report, heap) = (|bytes| progress.set_position(bytes), Heap::default());
+    let read = if calls.are_all() {
+        Profile::read_linked_observed(reader, heap, None, report)
+    } else {
+        calls.with(|filter| Profile::read_linked_observed(reader, heap, Some(filter), report))
     };
-    let (mut profile, heap) = read(SlowSpans::default())?;
-    if profile.sampling().is_some() {
-        // Windows are known only now. A profile is short.
-        let reader = trace.open()?.reader;
-        let slow = calls.with(|filter| {
-            let keep = |func| (filter.keep)(&profile.symbols.name(func));
-            kperf_otlp::slow_spans(reader, options, Some(SlowFilter { keep: &keep, depth: filter.depth }))
-        });
-        let slow = slow.with_context(failed)?;
-        if !slow.is_empty() {
-            (profile, _) = read(slow)?;
-        }
-    }
+    progress.finish_and_clear();
+    let (profile, heap) = read.with_context(|| source.failed())?;
+    source.check_sampled(&profile)?;
     calls.check(&profile.symbols, &profile.health, &profile.lanes)?;
     if heap.records() == 0 {
         return Ok((profile, None));

@@ -40,7 +40,7 @@ mod wire;
 
 pub use kperf_trace::{ContextError, TraceContext};
 pub use options::{Keep, Limits, ResourceOptions, Roots, SpanOptions};
-pub use profiles::{ProfileOptions, SlowFilter, WindowProfiles, profiles, profiles_with_memory, slow_spans};
+pub use profiles::{ProfileOptions, WindowProfiles, profiles, profiles_with_memory};
 pub use resource::SCHEMA_URL;
 pub use spans::account::{Account, Elided, Left};
 pub use spans::batch::Request;

@@ -75,7 +75,7 @@ pub use tree::builder::CallTreeBuilder;
 pub use tree::callgraph::{Arc, CallGraph};
 pub use tree::flat::{Caller, FlatProfile, NodeTimes, Row};
 pub use tree::groups::{Group, namespace};
-pub use tree::links::{SlowSpans, SpanLink, link_number};
+pub use tree::links::{SpanLink, link_number};
 pub use tree::nodes::{CallTree, Children, Node, NodeId};
 pub use tree::observer::{Call, CallObserver};
 pub use tree::paths::{PathWeights, Paths, Shortened};

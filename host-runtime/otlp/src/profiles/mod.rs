@@ -9,10 +9,8 @@
 mod dictionary;
 mod options;
 mod requests;
-mod slow;
 mod windows;
 
 pub use options::ProfileOptions;
 pub use requests::{profiles, profiles_with_memory};
-pub use slow::{SlowFilter, slow_spans};
 pub use windows::WindowProfiles;

@@ -10,8 +10,7 @@ use std::convert::Infallible;
 use std::io::{self, Read};
 
 /// Reads a growing profile, and gives each window as requests of its own, with its time. Their sum is what
-/// [`profiles`](super::profiles) gives for the whole trace. But samples in a slow call don't link to it, since the call is recorded
-/// only when it has ended.
+/// [`profiles`](super::profiles) gives for the whole trace.
 pub struct WindowProfiles<R: Read> {
     windows: EachWindow<R>,
     options: ProfileOptions,

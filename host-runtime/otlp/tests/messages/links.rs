@@ -1,12 +1,11 @@
-//! Which span a sample of a profile links to: the parent that the trace names for the host's call, or the slow call around it.
+//! Which span a sample of a profile links to: the parent that the trace names for the host's call.
 
-use crate::common::{Names, block, seeded, spans};
+use crate::common::{Names, block};
 use kperf_abi::block::BlockHeader;
-use kperf_abi::word::Word;
 use kperf_abi::{FuncId, Symbol, SymbolTable};
 use kperf_otlp::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
-use kperf_otlp::{Limits, ProfileOptions, SlowFilter, TraceContext, profiles, slow_spans};
-use kperf_profile::{CallFilter, MAX_PATHS, Profile, SlowSpans};
+use kperf_otlp::{Limits, ProfileOptions, TraceContext, profiles};
+use kperf_profile::{CallFilter, MAX_PATHS, Profile};
 use kperf_trace::{CallParent, Header, Summary, TraceReader, TraceWriter, Window, WindowNode};
 use prost::Message;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,7 +48,7 @@ fn linked(profile: &Profile, options: &ProfileOptions, kind: &str) -> BTreeMap<(
 }
 
 fn read(file: &[u8], filter: Option<&CallFilter<'_>>) -> Profile {
-    Profile::read_linked(TraceReader::new(file).unwrap(), SlowSpans::default(), filter, |_| ()).unwrap()
+    Profile::read_linked(TraceReader::new(file).unwrap(), filter, |_| ()).unwrap()
 }
 
 /// What a host does: calls on a stack, or a parent for the next calls of a stack or of all stacks.
@@ -183,78 +182,6 @@ fn too_many_parents_leave_the_figures_as_they_are() {
     assert_eq!(values[&(1, "main".into())], 1);
 }
 
-/// A profile: `main` was called once, and is slow; `step` was called often, and one of these calls is slow.
-fn sampled(calls_of_main: u64, lost: u64) -> Vec<u8> {
-    let node = |parent, func, self_ticks| WindowNode { parent, func: FuncId(func), samples: 1, self_ticks };
-    let window = |start_ticks, nodes, calls| Window {
-        start_ticks,
-        end_ticks: start_ticks + 5_000_000,
-        samples: 2,
-        nodes,
-        calls,
-        ..Window::default()
-    };
-    let words =
-        [Word::Enter(0), Word::Time(1_000), Word::Enter(1), Word::Time(8_000_000), Word::Leave, Word::Leave];
-    let mut slow = BlockHeader { start_ticks: 1_000_000, ..BlockHeader::default() }.to_bytes().to_vec();
-    slow.extend(words.iter().flat_map(|word| word.encode().to_le_bytes()));
-    let symbol = |id, name: &str| Symbol { id: FuncId(id), name: name.into(), ..Symbol::default() };
-    let symbols = vec![symbol(0, "main"), symbol(1, "step"), symbol(2, "start")];
-    let mut writer = TraceWriter::new(Vec::new(), &Header::default()).unwrap();
-    writer.symbols(&SymbolTable { symbols, ..SymbolTable::default() }.to_bytes()).unwrap();
-    let nodes = vec![node(None, 2, 50_000), node(Some(0), 0, 1_000_000), node(Some(1), 1, 3_000_000)];
-    writer.window(&window(1_000_000, nodes, vec![(FuncId(0), 1), (FuncId(1), 500), (FuncId(2), 1)])).unwrap();
-    let nodes = vec![node(None, 1, 70_000)];
-    writer.window(&window(6_000_000, nodes, vec![(FuncId(0), calls_of_main - 1), (FuncId(1), 7)])).unwrap();
-    writer.parent(&CallParent { recorder: 0, stack: None, context: Some(context(9)) }).unwrap();
-    writer.spans(0, &slow).unwrap();
-    writer.finish(&Summary { dropped_events: lost, ..Summary::default() }).unwrap()
-}
-
-#[test]
-fn samples_link_to_the_slow_call_that_is_their_function_s_only_one() {
-    let options = ProfileOptions { seed: Some(1), ..ProfileOptions::default() };
-    let values = |bytes: &[u8], filter: Option<&CallFilter<'_>>| {
-        let slow = slow_spans(TraceReader::new(bytes).unwrap(), &options, None).unwrap();
-        let profile = Profile::read_linked(TraceReader::new(bytes).unwrap(), slow, filter, |_| ()).unwrap();
-        linked(&profile, &options, "wall")
-    };
-    let once = sampled(1, 0);
-    let (told, _) = spans(&once, seeded());
-    let main = told.iter().find(|span| span.name == "main").unwrap();
-    assert_eq!(
-        (told.len(), &main.parent_span_id[..], &main.trace_id[..]),
-        (2, &9u64.to_be_bytes()[..], &context(9).trace_id[..])
-    );
-    let main = u64::from_be_bytes(main.span_id[..].try_into().unwrap());
-    let value = |span: u64, path: &str, nanos: i64| ((span, path.to_owned()), nanos);
-    let expected = [
-        value(0, "start", 50_000),
-        value(0, "step", 70_000),
-        value(main, "start;main", 1_000_000),
-        value(main, "start;main;step", 3_000_000),
-    ];
-    assert_eq!(values(&once, None), BTreeMap::from(expected));
-    // The call is where it was, whether its function is shown or not.
-    let without_main = |name: &str| name != "main";
-    let filter = CallFilter { keep: &without_main, ..CallFilter::default() };
-    let shown = values(&once, Some(&filter));
-    assert_eq!(shown[&(main, "start;step".to_owned())], 3_000_000);
-    let filter = CallFilter { depth: Some(2), ..CallFilter::default() };
-    assert_eq!(values(&once, Some(&filter))[&(main, "start;main".to_owned())], 4_000_000);
-    // A call whose span isn't sent is no place to link to.
-    for (keep, depth, linked) in [(false, None, false), (true, Some(0), false), (true, Some(1), true)] {
-        let keep = |_| keep;
-        let filter = Some(SlowFilter { keep: &keep, depth });
-        let slow = slow_spans(TraceReader::new(&once[..]).unwrap(), &options, filter).unwrap();
-        assert_eq!(slow.len(), usize::from(linked));
-    }
-    // Two calls, or events that are lost: nobody knows which call it was.
-    for other in [sampled(2, 0), sampled(1, 1)] {
-        assert!(values(&other, None).keys().all(|(span, _)| *span == 0));
-    }
-}
-
 /// Two requests, each in an instance of its own, and calls that are nobody's.
 #[test]
 fn samples_of_a_window_link_to_the_parent_of_all_of_its_calls() {
@@ -276,11 +203,6 @@ fn samples_of_a_window_link_to_the_parent_of_all_of_its_calls() {
     writer.window(&window(1, Some(8), 100_000, &[(0, 2), (1, 5)])).unwrap();
     writer.window(&window(2, None, 10_000_000, &[(0, 3), (1, 6), (2, 7)])).unwrap();
     writer.window(&window(3, Some(7), 2_000, &[(0, 1), (1, 10)])).unwrap();
-    // A slow call in the first request.
-    let words = [Word::Enter(0), Word::Time(1_000), Word::Leave];
-    let mut slow = BlockHeader::default().to_bytes().to_vec();
-    slow.extend(words.iter().flat_map(|word| word.encode().to_le_bytes()));
-    writer.spans(0, &slow).unwrap();
     let bytes = writer.finish(&Summary::default()).unwrap();
 
     let texts = |values: BTreeMap<(u64, String), i64>| {
@@ -314,14 +236,4 @@ fn samples_of_a_window_link_to_the_parent_of_all_of_its_calls() {
     let filter = CallFilter { keep: &without_main, ..CallFilter::default() };
     let steps = ["0 step 20000000", "7 step 6000", "8 step 200000"];
     assert_eq!(texts(linked(&read(&bytes, Some(&filter)), &options, "wall")), steps);
-
-    // What is in the slow call links to that, and is one call.
-    let slow = slow_spans(TraceReader::new(&bytes[..]).unwrap(), &options, None).unwrap();
-    let profile = Profile::read_linked(TraceReader::new(&bytes[..]).unwrap(), slow, None, |_| ()).unwrap();
-    let calls = texts(linked(&profile, &options, "calls"));
-    let of_slow: Vec<_> = calls.iter().filter(|text| !text.starts_with(['0', '7', '8'])).collect();
-    let (slow_main, slow_step) = (of_slow[0], of_slow[1]);
-    assert!(of_slow.len() == 2 && slow_main.ends_with(" main 1"), "{of_slow:?}");
-    assert!(slow_step.contains(" main;step "), "{of_slow:?}");
-    assert!(calls.contains(&"7 main 1".to_owned()), "{calls:?}");
 }

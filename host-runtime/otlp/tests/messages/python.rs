@@ -6,7 +6,7 @@
 use crate::common::{Names, block};
 use kperf_abi::block::BlockHeader;
 use kperf_otlp::{ProfileOptions, Roots, SpanOptions, Spans, TraceContext, json, profiles};
-use kperf_profile::{Profile, SlowSpans};
+use kperf_profile::Profile;
 use kperf_trace::{
     Anchor, CallParent, ClockInfo, ClockKind, Header, HostInfo, Summary, TraceReader, TraceWriter,
 };
@@ -97,7 +97,7 @@ fn write(folder: &Path) {
         fs::write(folder.join("metrics.json"), json::metrics(&metrics[0].body).unwrap()).unwrap();
     }
     let reader = TraceReader::new(&file[..]).unwrap();
-    let profile = Profile::read_linked(reader, SlowSpans::default(), None, |_| ()).unwrap();
+    let profile = Profile::read_linked(reader, None, |_| ()).unwrap();
     let parent = TraceContext::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "").unwrap();
     let options = ProfileOptions { seed: Some(1), parent: Some(parent), ..ProfileOptions::default() };
     let mut requests = Vec::new();

@@ -345,10 +345,6 @@ impl<V: TraceVisitor> TraceVisitor for Filtered<'_, V> {
         self.inner.window_of(span, calls, nodes)
     }
 
-    fn slow_call(&mut self, recorder: u32, func: FuncId) -> Option<FuncId> {
-        self.inner.slow_call(recorder, func)
-    }
-
     fn anchor(&mut self, anchor: &Anchor) {
         self.inner.anchor(anchor);
     }

@@ -27,11 +27,6 @@ pub trait TraceVisitor: Visitor {
         None
     }
 
-    /// The link above sampled calls of this function, if the tree is split by spans.
-    fn slow_call(&mut self, _recorder: u32, _func: FuncId) -> Option<FuncId> {
-        None
-    }
-
     /// A moment on the trace's clock and on the calendar's, for visitors that write calendar time.
     fn anchor(&mut self, _anchor: &Anchor) {}
 

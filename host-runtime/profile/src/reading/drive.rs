@@ -91,7 +91,7 @@ impl<V: TraceVisitor> Pass<V> {
                 let nodes = self.windows.nodes();
                 let parent =
                     window.parent.and_then(|span| visitor.window_of(span, window.call_count(), nodes));
-                self.windows.add(window, filter, parent, |func| visitor.slow_call(window.recorder, func));
+                self.windows.add(window, filter, parent);
             }
             Item::Stall(stall) => self.stalls.add(stall),
             Item::Anchor(anchor) => self.frames.visitor().anchor(anchor),

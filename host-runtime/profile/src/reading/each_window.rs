@@ -56,7 +56,7 @@ impl<R: Read> EachWindow<R> {
 
 fn set(profile: &mut Profile, window: &Window) {
     let mut windows = Windows::default();
-    windows.add(window, None, window.parent.map(|_| FIRST_LINK), |_| None);
+    windows.add(window, None, window.parent.map(|_| FIRST_LINK));
     let symbols: &Symbols = &profile.symbols;
     let (places, tree_places) = windows.places(None, symbols);
     let sampling = windows.sampling.clone();

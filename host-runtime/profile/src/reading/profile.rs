@@ -11,7 +11,7 @@ use crate::sampled::precision::Precision;
 use crate::sampled::sampling::{SampledPlaces, Sampling, TreePlaces, WindowProfile};
 use crate::symbols::{HOST, OTHER, Symbols};
 use crate::tree::builder::Growth;
-use crate::tree::links::{Links, SlowSpans, SpanLink};
+use crate::tree::links::{Links, SpanLink};
 use crate::tree::nodes::{CallTree, Node};
 use crate::tree::observer::CallObserver;
 use kperf_trace::{ClockKind, Header, ProbeCost, TickTotal, TraceReader};
@@ -108,25 +108,23 @@ impl Profile {
     }
 
     /// [`Profile::read_filtered`], with a tree that is split by the spans around calls: the parents that the trace names for calls of
-    /// the host, and the spans of slow calls. A link's node has no figures of its own.
+    /// the host. A link's node has no figures of its own.
     pub fn read_linked<R: Read>(
         reader: TraceReader<R>,
-        slow: SlowSpans,
         filter: Option<&CallFilter<'_>>,
         progress: impl FnMut(u64),
     ) -> io::Result<Profile> {
-        Profile::read_linked_observed(reader, slow, (), filter, progress).map(|(profile, ())| profile)
+        Profile::read_linked_observed(reader, (), filter, progress).map(|(profile, ())| profile)
     }
 
     /// [`Profile::read_linked`], with an observer that sees each call.
     pub fn read_linked_observed<R: Read, O: CallObserver>(
         reader: TraceReader<R>,
-        slow: SlowSpans,
         observer: O,
         filter: Option<&CallFilter<'_>>,
         progress: impl FnMut(u64),
     ) -> io::Result<(Profile, O)> {
-        let links = Links::new(slow, filter.is_some());
+        let links = Links::new(filter.is_some());
         let (mut profile, (links, observer)) =
             Profile::read_observed(reader, (links, observer), filter, progress)?;
         profile.health.over_limit.links = links.over_limit;

@@ -116,15 +116,8 @@ impl Windows {
         self.paths.nodes.len()
     }
 
-    /// Adds one, if the filter wants it. `parent` is the link that the whole window goes below, if any; `link` returns the
-    /// link for calls of a function.
-    pub(crate) fn add(
-        &mut self,
-        window: &Window,
-        filter: Option<&CallFilter<'_>>,
-        parent: Option<FuncId>,
-        link: impl FnMut(FuncId) -> Option<FuncId>,
-    ) {
+    /// Adds one, if the filter wants it. `parent` is the link that the window goes below, if any.
+    pub(crate) fn add(&mut self, window: &Window, filter: Option<&CallFilter<'_>>, parent: Option<FuncId>) {
         let calls = window.call_count();
         let (start_ticks, end_ticks) = (window.start_ticks, window.end_ticks);
         let lane = self.lanes.entry(window.recorder).or_insert(Lane {
@@ -143,19 +136,19 @@ impl Windows {
         }
         self.sampling.max_windows = self.sampling.max_windows.max(number);
         match filter.map(|filter| filter.windows).unwrap_or_default() {
-            WindowChoice::Sum => self.sum(window, parent, link),
-            WindowChoice::Nth(wanted) if wanted == number => self.sum(window, parent, link),
+            WindowChoice::Sum => self.sum(window, parent),
+            WindowChoice::Nth(wanted) if wanted == number => self.sum(window, parent),
             WindowChoice::Nth(_) => {}
             WindowChoice::Last => self.keep_last(window),
             WindowChoice::Each => {
-                self.sum(window, None, |_| None);
+                self.sum(window, None);
                 self.entries += entries_of(window);
                 if self.entries > MAX_ENTRIES {
                     self.left_out += 1;
                     return;
                 }
                 let mut windows = Windows::default();
-                windows.sum(window, None, |_| None);
+                windows.sum(window, None);
                 let range = (start_ticks, end_ticks);
                 self.each.push(SingleWindow { recorder: window.recorder, number, range, windows });
             }
@@ -165,7 +158,7 @@ impl Windows {
     /// No more windows come.
     pub(crate) fn settle(&mut self) {
         for window in std::mem::take(&mut self.last).into_values() {
-            self.sum(&window, None, |_| None);
+            self.sum(&window, None);
         }
     }
 
@@ -182,12 +175,7 @@ impl Windows {
         self.last.insert(window.recorder, window.clone());
     }
 
-    fn sum(
-        &mut self,
-        window: &Window,
-        parent: Option<FuncId>,
-        mut link: impl FnMut(FuncId) -> Option<FuncId>,
-    ) {
+    fn sum(&mut self, window: &Window, parent: Option<FuncId>) {
         let root = parent.and_then(|link| self.paths.kept_path(CallTree::ROOT, link));
         self.below_spans.extend(root);
         let root = root.unwrap_or(CallTree::ROOT);
@@ -215,10 +203,7 @@ impl Windows {
         let mut places: Vec<NodeId> = Vec::with_capacity(window.nodes.len());
         for node in &window.nodes {
             let parent = node.parent.and_then(|parent| places.get(parent as usize)).copied();
-            let mut parent = parent.unwrap_or(root);
-            if let Some(link) = link(node.func) {
-                parent = self.paths.kept_path(parent, link).unwrap_or(parent);
-            }
+            let parent = parent.unwrap_or(root);
             // A path over the limit counts for its outer part, as a path that the sampler cut does.
             let place = self.paths.kept_path(parent, node.func).unwrap_or_else(|| {
                 self.sampling.cut = self.sampling.cut.saturating_add(node.samples);

@@ -398,10 +398,6 @@ impl<O: CallObserver> TraceVisitor for Growth<O> {
         self.observer.window_of(span, calls, nodes)
     }
 
-    fn slow_call(&mut self, recorder: u32, func: FuncId) -> Option<FuncId> {
-        self.observer.slow_call(recorder, func)
-    }
-
     fn spans(&mut self, spans: bool) {
         self.root = 0;
         if spans {

@@ -21,17 +21,12 @@ pub fn link_number(func: FuncId) -> Option<usize> {
     (func.0 >= FIRST && !is_stand_in(func)).then(|| (func.0 - FIRST) as usize)
 }
 
-/// The spans of a profile's slow calls, by recorder and function, if the recorder counted only one call of the function. All samples
-/// in the function are then in that call.
-pub type SlowSpans = FxHashMap<(u32, FuncId), SpanLink>;
-
 /// The links of a tree: an observer that decides below which link calls go.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     /// Links, in the order of their numbers.
     pub(crate) spans: Vec<SpanLink>,
     by_span: FxHashMap<SpanLink, FuncId>,
-    slow: SlowSpans,
     recorders: FxHashMap<u32, Parents>,
     /// The link of the host's open call on a lane, where a filter passes calls on later.
     open: Option<FxHashMap<LaneId, Option<FuncId>>>,
@@ -53,8 +48,8 @@ const MAX_PARENTS: usize = 1 << 17;
 
 impl Links {
     /// `filtered`: whether a filter passes calls on late.
-    pub(crate) fn new(slow: SlowSpans, filtered: bool) -> Links {
-        Links { slow, open: filtered.then(FxHashMap::default), ..Links::default() }
+    pub(crate) fn new(filtered: bool) -> Links {
+        Links { open: filtered.then(FxHashMap::default), ..Links::default() }
     }
 
     fn link(&mut self, span: SpanLink, nodes: usize) -> Option<FuncId> {
@@ -116,10 +111,5 @@ impl CallObserver for Links {
             self.over_limit = self.over_limit.saturating_add(calls);
         }
         link
-    }
-
-    fn slow_call(&mut self, recorder: u32, func: FuncId) -> Option<FuncId> {
-        let span = *self.slow.get(&(recorder, func))?;
-        self.link(span, 0)
     }
 }

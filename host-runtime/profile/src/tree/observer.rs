@@ -58,11 +58,6 @@ pub trait CallObserver {
         None
     }
 
-    /// The same for sampled calls of a function.
-    fn slow_call(&mut self, _recorder: u32, _func: FuncId) -> Option<FuncId> {
-        None
-    }
-
     /// A call of this node allocated or freed memory. `by`: the function that did it, an allocator that has left or the
     /// node's function; [`OTHER`](crate::OTHER) if that isn't known.
     fn allocation(
@@ -115,10 +110,6 @@ impl<A: CallObserver, B: CallObserver> CallObserver for (A, B) {
 
     fn window_of(&mut self, span: SpanLink, calls: u64, nodes: usize) -> Option<FuncId> {
         self.0.window_of(span, calls, nodes).or_else(|| self.1.window_of(span, calls, nodes))
-    }
-
-    fn slow_call(&mut self, recorder: u32, func: FuncId) -> Option<FuncId> {
-        self.0.slow_call(recorder, func).or_else(|| self.1.slow_call(recorder, func))
     }
 
     fn allocation(&mut self, lane: LaneId, node: NodeId, by: FuncId, allocation: &Allocation, ticks: u64) {
