@@ -56,7 +56,6 @@ fn an_unstripped_component_names_the_functions_of_its_modules() {
     );
     // What stands in front of names stays.
     assert!(after.contains("m::run") && !after.contains(" #2"), "{after}");
-    fs::remove_file(folder.join("app.kperf.symbols")).unwrap();
     fs::write(folder.join("else.wat"), component("$leaf (nop)", "$middle")).unwrap();
     let (_, said) = kperf(folder, &["report", "app.kperf", "--symbols", "else.wat"]);
     assert!(said.contains("no module of `else.wat` is of the build of `app/m`"), "{said}");
@@ -99,8 +98,6 @@ fn a_map_names_the_module_that_it_is_of() {
     }
     const BOTH: [&str; 4] = ["--symbols", "after.symbols", "--symbols", "before.symbols"];
     let folded = |trace: &str, flags: &[&str]| {
-        // What was remembered is another test's.
-        let _ = fs::remove_file(folder.join(format!("{trace}.symbols")));
         let (text, _) =
             kperf(folder, &[&["flame", trace, "--folded", "--by", "calls", "-o", "-"], flags].concat());
         text

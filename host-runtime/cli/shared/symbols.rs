@@ -2,7 +2,6 @@
 //!
 //! - A trace may be opened several times: what was found stays with the flags.
 
-mod beside;
 mod maps;
 mod memory;
 mod search;
@@ -11,7 +10,6 @@ use crate::shared::input;
 use crate::shared::output;
 use crate::shared::table::plural;
 use anyhow::{Context, bail};
-use beside::Packed;
 use kperf_abi::SymbolTable;
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_rewriter::{Mismatch, SymbolFile};
@@ -30,11 +28,11 @@ use wasmparser::{Parser, Payload};
 pub struct SymbolArgs {
     /// Names and source lines of functions, for modules that were stripped: an unstripped module of the same build, a symbol
     /// map (`emcc --emit-symbol-map`), or a source map. May be repeated. Without it the folders of `KPERF_SYMBOLS` are
-    /// searched. `TRACE.symbols` remembers them.
+    /// searched.
     #[arg(long, value_name = "FILE")]
     symbols: Vec<PathBuf>,
     #[arg(skip)]
-    known: Arc<Mutex<Known>>,
+    cache: Arc<Mutex<SymbolCache>>,
 }
 
 /// Two are equal if they name the same files.
@@ -46,14 +44,10 @@ impl fmt::Debug for SymbolArgs {
 
 /// The files and tables that were read.
 #[derive(Default)]
-struct Known {
+struct SymbolCache {
     files: Vec<Given>,
     /// The bytes to use instead of a table.
     tables: HashMap<TableKey, Option<Arc<[u8]>>>,
-    /// The traces whose tables were looked for in the file beside them, and these tables.
-    beside: HashMap<PathBuf, Vec<Packed>>,
-    /// Hashes of the modules of each trace.
-    modules: HashMap<PathBuf, HashSet<String>>,
     /// All modules of each trace, if there are maps: these don't name their module.
     all_modules: HashMap<PathBuf, Vec<ModuleIdentity>>,
 }
@@ -78,25 +72,25 @@ struct Given {
 impl SymbolArgs {
     /// Who names the functions of a trace. With `strict`, a file that fits none of its modules is an error.
     pub fn namer(&self, trace: &Path, strict: bool) -> anyhow::Result<Box<dyn Namer + Send>> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.files.is_empty() {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if cache.files.is_empty() {
             for path in &self.symbols {
-                known.files.extend(Given::read(path)?);
+                cache.files.extend(Given::read(path)?);
             }
         }
         let trace = trace.metadata().is_ok_and(|metadata| metadata.is_file()).then(|| trace.to_owned());
         if let Some(trace) = &trace
-            && known.files.iter().any(|given| given.kind().is_some())
-            && !known.all_modules.contains_key(trace)
+            && cache.files.iter().any(|given| given.kind().is_some())
+            && !cache.all_modules.contains_key(trace)
         {
-            known.all_modules.insert(trace.clone(), maps::modules(trace));
+            cache.all_modules.insert(trace.clone(), maps::modules(trace));
         }
-        Ok(Box::new(Names { known: self.known.clone(), trace, strict, applied: Vec::new() }))
+        Ok(Box::new(Names { cache: self.cache.clone(), trace, strict }))
     }
 
     /// Fails if a file that the user named fits no module of the traces that were read.
     pub fn check(&self) -> anyhow::Result<()> {
-        Ok(self.known.lock().unwrap_or_else(PoisonError::into_inner).check()?)
+        Ok(self.cache.lock().unwrap_or_else(PoisonError::into_inner).check()?)
     }
 }
 
@@ -181,7 +175,7 @@ fn read(path: &Path) -> io::Result<Vec<SymbolFile>> {
     Ok(files)
 }
 
-impl Known {
+impl SymbolCache {
     fn check(&self) -> io::Result<()> {
         // Of a component, one module is enough.
         let is_used =
@@ -209,7 +203,7 @@ impl Known {
     }
 
     /// The table to use instead of one that a trace has, and the files that it is from.
-    fn table(&mut self, bytes: &[u8], trace: Option<&Path>, applied: &mut Vec<Packed>) -> Option<Arc<[u8]>> {
+    fn table(&mut self, bytes: &[u8], trace: Option<&Path>) -> Option<Arc<[u8]>> {
         let key = (trace.map(Path::to_owned), bytes.to_vec());
         if let Some(known) = self.tables.get(&key) {
             return known.clone();
@@ -223,22 +217,6 @@ impl Known {
         // Of the table itself, without names from other files.
         let lacks_names = table.symbols.iter().any(|symbol| symbol.unnamed);
         let mut changed = 0;
-        if let Some(trace) = trace {
-            self.modules.entry(trace.to_owned()).or_default().insert(table.module.sha256.clone());
-            let beside = self.beside.entry(trace.to_owned()).or_insert_with(|| beside::read(trace));
-            // Nothing else can change it. It needs not be unpacked and packed again.
-            if self.files.is_empty()
-                && !search::is_wanted()
-                && let Some(kept) = beside::instead_of(beside, &table)
-            {
-                self.tables.insert(key, Some(kept.clone()));
-                drop(table);
-                memory::trim();
-                return Some(kept);
-            }
-            changed += beside::name(beside, &mut table);
-        }
-        let mut given = 0;
         let mut fitting: HashSet<PathBuf> = HashSet::new();
         let wanted = self.wanted(&table.module, lacks_names, trace);
         let mut mapped: HashSet<maps::Kind> = HashSet::new();
@@ -258,7 +236,7 @@ impl Known {
                     // A trace has most modules once.
                     let renamed = file.file.give(&mut table);
                     memory::trim();
-                    given += renamed;
+                    changed += renamed;
                     if renamed > 0 {
                         output::status(format_args!(
                             "names of {} of `{}` are from `{}`",
@@ -279,23 +257,13 @@ impl Known {
                 kperf_profile::printable(&table.module.name)
             ));
         }
-        if given == 0 && changed == 0 {
+        if changed == 0 {
             changed = search::find(&mut table);
-        } else if given == 0 && lacks_names && search::is_wanted() {
-            // An unstripped module of this very build knows better than what a map once said.
-            let mut other = SymbolTable::from_bytes(bytes).ok()?;
-            let found = search::find_module(&mut other);
-            if found > 0 {
-                (table, changed) = (other, found);
-            }
         }
-        if changed + given > 0 {
+        let instead: Option<Arc<[u8]>> = (changed > 0).then(|| {
             table.tidy_files();
-        }
-        let instead: Option<Arc<[u8]>> = (changed + given > 0).then(|| table.to_bytes().into());
-        if let (Some(bytes), true) = (&instead, given > 0) {
-            applied.push(Packed { sha256: table.module.sha256.clone(), bytes: bytes.clone() });
-        }
+            table.to_bytes().into()
+        });
         self.tables.insert(key, instead.clone());
         drop((table.symbols, table.files, table.inlined, table.codes));
         memory::trim();
@@ -305,29 +273,21 @@ impl Known {
 
 /// Names the functions of one trace.
 struct Names {
-    known: Arc<Mutex<Known>>,
+    cache: Arc<Mutex<SymbolCache>>,
     /// If it is a file.
     trace: Option<PathBuf>,
     strict: bool,
-    /// The tables with names from files that the user named.
-    applied: Vec<Packed>,
 }
 
 impl Namer for Names {
     fn rename(&mut self, table: &[u8]) -> io::Result<Option<Arc<[u8]>>> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(known.table(table, self.trace.as_deref(), &mut self.applied))
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(cache.table(table, self.trace.as_deref()))
     }
 
     fn end(&mut self) -> io::Result<()> {
         if self.strict {
-            self.known.lock().unwrap_or_else(PoisonError::into_inner).check()?;
-        }
-        if let (Some(trace), false) = (&self.trace, self.applied.is_empty()) {
-            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            let modules = known.modules.get(trace).cloned().unwrap_or_default();
-            drop(known);
-            beside::remember(trace, &self.applied, &modules);
+            self.cache.lock().unwrap_or_else(PoisonError::into_inner).check()?;
         }
         memory::trim();
         Ok(())

@@ -1,6 +1,6 @@
 //! Decides which module a map is for.
 
-use super::{Given, Known, search};
+use super::{Given, SymbolCache, search};
 use kperf_abi::SymbolTable;
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_rewriter::SymbolFile;
@@ -64,7 +64,7 @@ impl Given {
     }
 }
 
-impl Known {
+impl SymbolCache {
     /// The files for a module of a trace. A map belongs to the module with its name. If there is none, it
     /// belongs to the first module that it fits and that has no map of its own name. A map with names alone
     /// needs a module that lacks them.

@@ -21,16 +21,7 @@ pub(super) fn find(table: &mut SymbolTable) -> usize {
     if !table.symbols.iter().any(|symbol| symbol.unnamed) {
         return 0;
     }
-    name(table, |_| true)
-}
-
-/// The same, by an unstripped module only.
-pub(super) fn find_module(table: &mut SymbolTable) -> usize {
-    name(table, |file| matches!(file, SymbolFile::Module(_)))
-}
-
-fn name(table: &mut SymbolTable, wanted: impl Fn(&SymbolFile) -> bool) -> usize {
-    let found = first_that_fits(table, candidates(&table.module)).filter(|(_, file)| wanted(file));
+    let found = first_that_fits(table, candidates(&table.module));
     let Some((path, file)) = found else { return 0 };
     let renamed = file.name(table);
     if renamed > 0 {
