@@ -2,7 +2,6 @@
 
 mod component;
 mod module;
-mod proposals;
 mod trace;
 
 use crate::shared::input;
@@ -21,9 +20,9 @@ use std::process::ExitCode;
 
 /// Describe a module, a component or a trace
 ///
-/// For a module: its size, the proposals that it uses, its functions, imports and exports, and its probes. For a
-/// component: its core modules, imports, exports and probes. For a trace: the
-/// clock, the host, the command, the events, the lanes, and what was lost.
+/// For a module: its size, its functions, those that it imports and exports, and its probes. For a component: its core
+/// modules, imports, exports and probes. For a trace: the clock, the host, the command, the events, the lanes, and what
+/// was lost.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {

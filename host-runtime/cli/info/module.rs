@@ -1,48 +1,29 @@
 //! The description of a module.
 
-use super::{Lines, proposals};
+use super::Lines;
 use crate::shared::table::{grouped, plural};
 use anyhow::Context;
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_profile::printable;
 use serde::Serialize;
-use wasmparser::{ExternalKind, KnownCustom, Name, Parser, Payload, TypeRef};
+use wasmparser::{ExternalKind, KnownCustom, Name, Parser, Payload, TypeRef, Validator, WasmFeatures};
 
 /// The description of a module.
 #[derive(Debug, Default, Serialize)]
 pub struct Module {
     bytes: usize,
-    /// The proposals without which it doesn't validate.
-    proposals: Vec<String>,
+    code_bytes: u64,
     /// Functions with a body.
     functions: u32,
-    code_bytes: u64,
-    types: u32,
-    imports: Kinds,
-    exports: Kinds,
-    tables: u32,
-    memories: u32,
-    globals: u32,
-    tags: u32,
-    element_segments: u32,
-    data_segments: u32,
-    /// Index of the function that runs when it is instantiated.
-    start: Option<u32>,
     /// How many functions with a body the name section names; `null` if there is no name section.
     named_functions: Option<usize>,
+    imported_functions: u32,
+    exported_functions: u32,
+    /// Index of the function that runs when it is instantiated.
+    start: Option<u32>,
     custom_sections: Vec<CustomSection>,
     /// `null` if it has none.
     probes: Option<Probes>,
-}
-
-/// How many of each kind.
-#[derive(Debug, Default, Serialize)]
-struct Kinds {
-    functions: u32,
-    tables: u32,
-    memories: u32,
-    globals: u32,
-    tags: u32,
 }
 
 #[derive(Debug, Serialize)]
@@ -70,25 +51,20 @@ pub fn describe(bytes: &[u8]) -> anyhow::Result<Module> {
     let mut named = None;
     for payload in Parser::new(0).parse_all(bytes) {
         match payload? {
-            Payload::TypeSection(section) => module.types = section.count(),
             Payload::ImportSection(section) => {
                 for import in section.into_imports() {
-                    module.imports.count(kind_of(import?.ty));
+                    let is_function = matches!(import?.ty, TypeRef::Func(_) | TypeRef::FuncExact(_));
+                    module.imported_functions += u32::from(is_function);
                 }
             }
             Payload::FunctionSection(section) => module.functions = section.count(),
-            Payload::TableSection(section) => module.tables = section.count(),
-            Payload::MemorySection(section) => module.memories = section.count(),
-            Payload::GlobalSection(section) => module.globals = section.count(),
-            Payload::TagSection(section) => module.tags = section.count(),
             Payload::ExportSection(section) => {
                 for export in section {
-                    module.exports.count(export?.kind);
+                    let is_function = matches!(export?.kind, ExternalKind::Func | ExternalKind::FuncExact);
+                    module.exported_functions += u32::from(is_function);
                 }
             }
             Payload::StartSection { func, .. } => module.start = Some(func),
-            Payload::ElementSection(section) => module.element_segments = section.count(),
-            Payload::DataSection(section) => module.data_segments = section.count(),
             Payload::CodeSectionStart { size, .. } => module.code_bytes = size.into(),
             Payload::CustomSection(section) => {
                 let name = section.name().to_owned();
@@ -101,9 +77,9 @@ pub fn describe(bytes: &[u8]) -> anyhow::Result<Module> {
         }
     }
     // Names of imported functions don't count, and the number of imports is known only now.
-    let (imported, defined) = (module.imports.functions, module.functions);
+    let (imported, defined) = (module.imported_functions, module.functions);
     module.named_functions = named.map(|names| named_functions(names, imported, defined));
-    module.proposals = proposals::used(bytes).context("the module is invalid")?;
+    Validator::new_with_features(WasmFeatures::all()).validate_all(bytes).context("the module is invalid")?;
     module.probes = kperf_rewriter::probed(bytes)?.map(|table| Probes {
         functions: table.symbols.len(),
         imported_functions: table.symbols.iter().filter(|symbol| symbol.imported).count(),
@@ -127,52 +103,6 @@ fn named_functions(names: wasmparser::NameSectionReader<'_>, imported: u32, defi
         .count()
 }
 
-fn kind_of(ty: TypeRef) -> ExternalKind {
-    match ty {
-        TypeRef::Func(_) => ExternalKind::Func,
-        TypeRef::FuncExact(_) => ExternalKind::FuncExact,
-        TypeRef::Table(_) => ExternalKind::Table,
-        TypeRef::Memory(_) => ExternalKind::Memory,
-        TypeRef::Global(_) => ExternalKind::Global,
-        TypeRef::Tag(_) => ExternalKind::Tag,
-    }
-}
-
-impl Kinds {
-    fn count(&mut self, kind: ExternalKind) {
-        let count = match kind {
-            ExternalKind::Func | ExternalKind::FuncExact => &mut self.functions,
-            ExternalKind::Table => &mut self.tables,
-            ExternalKind::Memory => &mut self.memories,
-            ExternalKind::Global => &mut self.globals,
-            ExternalKind::Tag => &mut self.tags,
-        };
-        *count += 1;
-    }
-
-    fn text(&self) -> String {
-        counts(&[
-            (self.functions, "function", "functions"),
-            (self.tables, "table", "tables"),
-            (self.memories, "memory", "memories"),
-            (self.globals, "global", "globals"),
-            (self.tags, "tag", "tags"),
-        ])
-    }
-}
-
-/// `2 functions, 1 memory`; `none`.
-fn counts(counts: &[(u32, &str, &str)]) -> String {
-    let texts: Vec<String> = counts
-        .iter()
-        .filter(|(count, ..)| *count > 0)
-        .map(|&(count, one, many)| {
-            format!("{} {}", grouped(count.into()), if count == 1 { one } else { many })
-        })
-        .collect();
-    if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
-}
-
 /// The description for people.
 pub fn text(module: &Module) -> String {
     let mut lines = Lines::default();
@@ -180,8 +110,6 @@ pub fn text(module: &Module) -> String {
         "module",
         format_args!("{} bytes, {} of them code", grouped(module.bytes as u64), grouped(module.code_bytes)),
     );
-    let none = "none beyond the MVP".to_owned();
-    lines.add("proposals", if module.proposals.is_empty() { none } else { module.proposals.join(", ") });
     let named = match module.named_functions {
         Some(named) => format!("{} named", grouped(named as u64)),
         None => "no name section".to_owned(),
@@ -190,20 +118,8 @@ pub fn text(module: &Module) -> String {
     if let Some(start) = module.start {
         lines.add("start", format_args!("func[{start}]"));
     }
-    lines.add("imports", module.imports.text());
-    lines.add("exports", module.exports.text());
-    lines.add(
-        "defines",
-        counts(&[
-            (module.types, "type", "types"),
-            (module.tables, "table", "tables"),
-            (module.memories, "memory", "memories"),
-            (module.globals, "global", "globals"),
-            (module.tags, "tag", "tags"),
-            (module.element_segments, "element segment", "element segments"),
-            (module.data_segments, "data segment", "data segments"),
-        ]),
-    );
+    lines.add("imports", plural(module.imported_functions.into(), "function"));
+    lines.add("exports", plural(module.exported_functions.into(), "function"));
     for (n, section) in module.custom_sections.iter().enumerate() {
         let name = if n == 0 { "custom" } else { "" };
         lines.add(
