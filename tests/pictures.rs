@@ -8,7 +8,7 @@ use std::path::Path;
 fn the_graph_of_the_game_of_life() {
     let folder = tempfile::tempdir().unwrap();
     kperf(folder.path(), &["run", "-q", "--clock", "test", "--trace", "life.kperf", &life("c")]);
-    let options = ["--layout", "wasm", "--min-share", "1", "--root", "main"];
+    let options = ["--min-share", "1", "--root", "main"];
     kperf(folder.path(), &[&["graph", "life.kperf", "-o", "life.svg"], &options[..]].concat());
     let svg = fs::read_to_string(folder.path().join("life.svg")).unwrap();
     // `main` only calls `play`: they are one box.

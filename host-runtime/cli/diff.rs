@@ -1,7 +1,7 @@
 //! `kperf-wasm diff`: compares two traces, or two sets of them.
 
+mod flame;
 mod names;
-mod pictures;
 mod places;
 mod verdict;
 
@@ -62,11 +62,7 @@ pub struct Opts {
     /// `table` for people; `json` and `csv` with exact figures.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "table")]
     format: Format,
-    /// Also draw the call graph of both sides: red functions take more time than before, blue ones less. The ending is
-    /// `.svg` or `.dot`. Functions below 0.5 % (or --min-share, if that is more) are left out.
-    #[arg(long, value_name = "FILE")]
-    graph: Option<PathBuf>,
-    /// Also draw a flame graph of the traces after, in the same colors.
+    /// Also draw a flame graph of the traces after: red takes more time than before, blue less.
     #[arg(long, value_name = "FILE.svg")]
     flame: Option<PathBuf>,
     /// Don't shorten long names in the table.
@@ -85,7 +81,7 @@ Examples:
   kperf-wasm diff before.kperf after.kperf
   kperf-wasm diff rust.kperf go.kperf --names loose --min-share 1%
   kperf-wasm diff --fail-on 10% a1.kperf a2.kperf a3.kperf -- b1.kperf b2.kperf b3.kperf
-  kperf-wasm diff before.kperf after.kperf --graph diff.svg --flame flame.svg
+  kperf-wasm diff before.kperf after.kperf --flame flame.svg
   kperf-wasm diff dataset/ --where \"version = 'a'\" --where \"version = 'b'\"
   kperf-wasm diff old.kperf new.kperf --metric calls --fail-on 0% --min-share 0%    did any function's calls grow?
 
@@ -173,10 +169,8 @@ impl Opts {
         self.write(&before, &after, &diff, metric, &mut out)
             .and_then(|()| out.flush())
             .context("failed to write to stdout")?;
-        if sides.is_some() && (self.graph.is_some() || self.flame.is_some()) {
-            bail!(
-                "--graph and --flame compare traces; `flame dataset/ --where ..` draws the runs of a dataset"
-            );
+        if sides.is_some() && self.flame.is_some() {
+            bail!("--flame compares traces; `flame dataset/ --where ..` draws the runs of a dataset");
         }
         self.draw(metric, (&before, &after), &paths, &calls)?;
         self.add_places(&mut grown, metric, &paths, &calls)?;

@@ -4,7 +4,7 @@ use crate::removed;
 use crate::shared::flags::filters::CallArgs;
 use crate::shared::input;
 use crate::shared::output;
-use crate::shared::picture::{self, Layout};
+use crate::shared::picture;
 use crate::shared::product::{self, Product};
 use crate::shared::table::grouped;
 use crate::shared::traces;
@@ -52,9 +52,6 @@ pub struct Opts {
     /// Subtract the cost of the probes, which was measured when the recording ended.
     #[arg(long)]
     compensate: bool,
-    /// Which Graphviz lays the graph out.
-    #[arg(long, value_enum, value_name = "WHO", default_value = "auto")]
-    layout: Layout,
     #[command(flatten)]
     dataset: WhereArgs,
     #[command(flatten)]
@@ -183,7 +180,7 @@ impl Opts {
         let drawn = || -> anyhow::Result<String> {
             let mut dot = Vec::new();
             graph::dot(picture, &mut dot)?;
-            picture::svg(&String::from_utf8(dot)?, self.layout)
+            picture::svg(&String::from_utf8(dot)?)
         };
         match format {
             Format::Dot => graph::dot(picture, &mut *out).with_context(context)?,

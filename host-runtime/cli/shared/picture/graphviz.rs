@@ -6,7 +6,7 @@
 
 use anyhow::{Context, bail};
 use wasmtime::{
-    Caller, Config, Engine, Extern, Func, Instance, Memory, Module, Store, TypedFunc, Val, ValType,
+    Cache, Caller, Config, Engine, Extern, Func, Instance, Memory, Module, Store, TypedFunc, Val, ValType,
 };
 
 /// zstd, 362 kB.
@@ -44,6 +44,8 @@ pub(super) fn svg(dot: &str) -> anyhow::Result<String> {
     // A small graph is laid out sooner if the compiler doesn't optimise.
     let level = if dot.len() < LARGE { wasmtime::OptLevel::None } else { wasmtime::OptLevel::Speed };
     config.cranelift_opt_level(level).max_wasm_stack(4 << 20).async_stack_size(8 << 20);
+    // The second picture is drawn sooner. Without a home folder the module is compiled each time.
+    config.cache(Cache::from_file(None).ok());
     let engine = Engine::new(&config)?;
     let module = Module::new(&engine, &wasm)?;
     let mut store = Store::new(&engine, Vec::new());

@@ -4,7 +4,7 @@ use crate::graph::draft::{self, Draft, Fact};
 use crate::graph::label::{self, Figures};
 use crate::graph::others::Others;
 use crate::graph::picture::{Edge, Options, Picture, vertex};
-use kperf_profile::{CallTree, NodeId, NodeTimes, Profile, Unit};
+use kperf_profile::{CallTree, NodeId, NodeTimes, Profile, Unit, plural};
 use rustc_hash::FxHashMap;
 
 pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
@@ -45,7 +45,7 @@ pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
             match (places.get(&node.parent), places.get(&id)) {
                 (Some(&from), Some(&to)) => {
                     let share = label::share(total(id), whole_nanos);
-                    let mut lines = vec![label::count(node.calls, "call")];
+                    let mut lines = vec![plural(node.calls, "call")];
                     if !symbols.is_counted(node.func) {
                         lines.push(unit.text(total(id).round() as u64));
                     }

@@ -2,6 +2,7 @@
 
 use crate::graph::label;
 use crate::graph::picture::{Edge, Options, Picture, Vertex};
+use kperf_profile::plural;
 
 /// A box with a larger share of self time than this isn't folded into its caller.
 const THIN: f64 = 0.01;
@@ -62,10 +63,10 @@ fn left_out_text(
     let mut parts = Vec::new();
     if folded > 0 {
         let are = if folded == 1 { "is" } else { "are" };
-        parts.push(format!("{} {are} in the box of what it calls alone", label::count(folded as u64, noun)));
+        parts.push(format!("{} {are} in the box of what it calls alone", plural(folded as u64, noun)));
     }
     if left_out > 0 {
-        let few = label::count(left_out as u64, noun);
+        let few = plural(left_out as u64, noun);
         let have = if left_out == 1 { "has" } else { "have" };
         parts.push(format!("{few} {have} no box: below {} %, or beyond --boxes", percent(min_share)));
     }
@@ -73,7 +74,7 @@ fn left_out_text(
         let are = if thin == 1 { "is" } else { "are" };
         parts.push(format!(
             "{} below {} % {are} not drawn",
-            label::count(thin as u64, "arrow"),
+            plural(thin as u64, "arrow"),
             percent(min_share / 10.0)
         ));
     }

@@ -5,7 +5,7 @@ use crate::graph::label::{self, Figures};
 use crate::graph::others::Others;
 use crate::graph::picture::{Edge, Options, Picture, vertex};
 use kperf_abi::FuncId;
-use kperf_profile::{Arc, CallGraph, Profile, Row, Symbols, Unit, is_outside};
+use kperf_profile::{Arc, CallGraph, Profile, Row, Symbols, Unit, is_outside, plural};
 use rustc_hash::FxHashMap;
 
 pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
@@ -65,7 +65,7 @@ fn draft_of(graph: &CallGraph, symbols: &Symbols, rows: &[&Row], min_share: f64,
 fn edge((from, to): (usize, usize), arc: &Arc, whole_nanos: f64, is_counted: bool, unit: Unit) -> Edge {
     let share = label::share(arc.total_nanos, whole_nanos);
     let again = if arc.is_recursive() { "recursive: " } else { "" };
-    let calls = format!("{again}{}", label::count(arc.calls, "call"));
+    let calls = format!("{again}{}", plural(arc.calls, "call"));
     let mut lines = vec![calls];
     if !is_counted {
         lines.push(unit.text(arc.total_nanos.round() as u64));

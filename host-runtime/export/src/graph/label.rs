@@ -1,6 +1,6 @@
 //! Texts and colors of boxes and arrows.
 
-use kperf_profile::Unit;
+use kperf_profile::{Unit, plural};
 
 /// Color of boxes for functions that aren't drawn.
 pub(super) const REST: &str = "#e4e7ec";
@@ -29,33 +29,15 @@ impl Figures {
             format!("{what} {} ({percent:.1} %)", self.unit.text(nanos.round() as u64))
         };
         if self.is_counted {
-            return vec![count(self.calls, "call"), "counted only".to_owned()];
+            return vec![plural(self.calls, "call"), "counted only".to_owned()];
         }
-        vec![part("total", self.total_nanos), part("self", self.self_nanos), count(self.calls, "call")]
+        vec![part("total", self.total_nanos), part("self", self.self_nanos), plural(self.calls, "call")]
     }
 }
 
 /// A part of a whole, 0 to 1.
 pub(super) fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { (part / whole).clamp(0.0, 1.0) } else { 0.0 }
-}
-
-/// `1 call`, `200,000 calls`.
-pub(super) fn count(number: u64, noun: &str) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3 + noun.len() + 2);
-    for (n, digit) in digits.chars().enumerate() {
-        if n > 0 && (digits.len() - n).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text.push(' ');
-    text.push_str(noun);
-    if number != 1 {
-        text.push('s');
-    }
-    text
 }
 
 /// How hot a share is, 0 to 1: small shares differ more than large ones do.
@@ -75,18 +57,6 @@ pub fn heat_color(share: f64) -> String {
 /// An arrow's color by its share of the time: grey to red, to be seen on light and on dark grounds.
 pub(super) fn arrow_color(share: f64) -> String {
     blend(&[[0x8b, 0x93, 0xa1], [0xb0, 0x7d, 0x62], [0xd9, 0x5f, 0x3b], [0xd8, 0x3a, 0x34]], heat(share))
-}
-
-/// A box's color by how it changed, -1 (blue: less than before) to 1 (red: more). Dark text can be read on all of them.
-pub(super) fn change_color(change: f64) -> String {
-    let end = if change < 0.0 { [0x7d, 0xa7, 0xf0] } else { [0xf0, 0x6b, 0x5c] };
-    blend(&[[0xee, 0xf0, 0xf3], end], heat(change.abs()))
-}
-
-/// An arrow's color by the same, to be seen on light and on dark grounds.
-pub(super) fn change_arrow_color(change: f64) -> String {
-    let end = if change < 0.0 { [0x3d, 0x72, 0xd6] } else { [0xd8, 0x3a, 0x34] };
-    blend(&[[0x8b, 0x93, 0xa1], end], heat(change.abs()))
 }
 
 /// A color on the way through some colors; `at` is 0 for the first, 1 for the last.
@@ -178,6 +148,5 @@ mod tests {
     fn colors_go_from_cool_to_hot() {
         assert_eq!([heat_color(0.0), heat_color(1.0)], ["#e9eef4", "#f05b4f"]);
         assert_eq!([heat_color(-3.0), heat_color(f64::NAN)], ["#e9eef4", "#e9eef4"]);
-        assert_eq!(count(1_600_000, "call"), "1,600,000 calls");
     }
 }

@@ -15,7 +15,7 @@ mod mermaid;
 mod others;
 mod picture;
 
-pub use diff::{diff_lines, diff_picture};
+pub use diff::diff_lines;
 pub use dot::dot;
 pub use label::{heat, heat_color};
 pub use mermaid::mermaid;

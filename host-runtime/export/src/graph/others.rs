@@ -2,7 +2,7 @@
 
 use crate::graph::label::{self, Figures};
 use crate::graph::picture::{Edge, Vertex};
-use kperf_profile::Unit;
+use kperf_profile::{Unit, plural};
 use rustc_hash::FxHashMap;
 
 /// A box's callees that aren't drawn.
@@ -49,7 +49,7 @@ impl Others {
         for (caller, Rest { callees, calls, total_nanos, self_nanos }) in rests {
             let figures =
                 Figures { calls, is_counted: false, total_nanos, self_nanos, whole_nanos, unit: self.unit };
-            let name = label::count(callees as u64, "other");
+            let name = plural(callees as u64, "other");
             let mut lines = figures.lines();
             lines.retain(|line| !line.starts_with("self"));
             let tooltip = format!("{name}: too little time to be drawn one by one\n{}", lines.join("\n"));

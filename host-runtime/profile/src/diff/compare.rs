@@ -3,7 +3,6 @@
 use crate::diff::welch::{self, Test};
 use crate::reading::profile::Profile;
 use crate::symbols::is_outside;
-use crate::tree::callgraph::CallGraph;
 use crate::tree::groups::Group;
 use crate::tree::paths::Paths;
 use crate::unit::Unit;
@@ -30,16 +29,11 @@ pub struct Figures {
 pub struct Sample {
     /// The key is the function's name, or the names on the path with [`Sample::SEPARATOR`] between them.
     pub by_name: BTreeMap<String, Figures>,
-    /// Who calls whom, by the names of caller and callee; empty if paths are compared.
-    pub arcs: BTreeMap<(String, String), Figures>,
     /// The sums over all of them. The total here is the sum of all self times.
     pub whole: Figures,
     /// The unit of the times.
     pub unit: Unit,
 }
-
-/// How many bytes the names of all arcs may have. Over it, arcs with little time are left out; no picture shows them.
-const MAX_ARC_BYTES: usize = 32 << 20;
 
 impl Sample {
     /// Separates the names of a path.
@@ -49,30 +43,14 @@ impl Sample {
     pub fn by_function(
         profile: &Profile,
         compensate: Option<&ProbeCost>,
-        mut name_of: impl FnMut(FuncId) -> String,
+        name_of: impl FnMut(FuncId) -> String,
     ) -> Sample {
-        let groups = Group::all(&profile.tree, &profile.symbols, &profile.header, compensate, &mut name_of);
+        let groups = Group::all(&profile.tree, &profile.symbols, &profile.header, compensate, name_of);
         let figures = |group: Group| {
             let Group { name, is_counted, calls, total_nanos, self_nanos, .. } = group;
             (name, Figures { calls: calls as f64, is_counted, total_nanos, self_nanos })
         };
-        let mut arcs: BTreeMap<(String, String), Figures> = BTreeMap::new();
-        let graph = CallGraph::new(&profile.tree, &profile.symbols, &profile.header, compensate);
-        let mut longest: Vec<_> = graph.arcs.iter().filter(|arc| !is_outside(arc.caller)).collect();
-        longest.sort_by(|a, b| b.total_nanos.total_cmp(&a.total_nanos));
-        let mut bytes = 0;
-        for arc in longest {
-            let names = (name_of(arc.caller), name_of(arc.callee));
-            bytes += names.0.len() + names.1.len();
-            if bytes > MAX_ARC_BYTES {
-                break;
-            }
-            let sum = arcs.entry(names).or_default();
-            sum.calls += arc.calls as f64;
-            sum.total_nanos += arc.total_nanos;
-            sum.self_nanos += arc.self_nanos;
-        }
-        Sample { arcs, ..Sample::new(groups.into_iter().map(figures).collect(), Unit::of(&profile.header)) }
+        Sample::new(groups.into_iter().map(figures).collect(), Unit::of(&profile.header))
     }
 
     /// The figures of each path.
@@ -113,7 +91,7 @@ impl Sample {
             whole.self_nanos += figures.self_nanos;
         }
         whole.total_nanos = whole.self_nanos;
-        Sample { by_name, arcs: BTreeMap::new(), whole, unit }
+        Sample { by_name, whole, unit }
     }
 }
 
