@@ -32,8 +32,8 @@ pub struct Opts {
     /// Traces, folders with traces (`*.kperf`), or `-` for stdin.
     #[arg(value_name = "TRACE|DIR")]
     traces: Vec<PathBuf>,
-    /// The dataset: a folder, or `s3://BUCKET/PREFIX` (a build with `--features s3`; `AWS_*` variables have the keys and the region).
-    #[arg(short, long, value_name = "DIR|s3://..")]
+    /// The dataset's folder.
+    #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
     /// The service that ran [default: `OTEL_SERVICE_NAME`, or the module's name]
     #[arg(long, value_name = "NAME")]
@@ -84,50 +84,7 @@ Examples:
 Exit codes:
   0 everything is in the dataset, 1 failure, also of single traces, 2 wrong usage";
 
-/// Checks before a run that it can be added to the dataset when it has ended.
-pub fn prepare(trace: &Path, dataset: &Path) -> anyhow::Result<()> {
-    if trace == Path::new("-") || trace.exists() && !trace.is_file() {
-        bail!("--dataset needs the trace as a file, and `{}` is not a file", trace.display());
-    }
-    if dataset == Path::new("-") {
-        bail!("a dataset is a folder; give one with --dataset");
-    }
-    environment()?;
-    Store::open_or_create(dataset)?;
-    Ok(())
-}
-
-/// Adds a run that has just ended to a dataset, with attributes from the environment. Prints an error and returns false if that failed.
-pub fn add_run(trace: &Path, dataset: &Path, quiet: bool) -> bool {
-    match Opts::of_run(trace, dataset, quiet).run() {
-        Ok(code) => code == ExitCode::SUCCESS,
-        Err(error) => {
-            output::error(format_args!("{error:#}"));
-            false
-        }
-    }
-}
-
 impl Opts {
-    fn of_run(trace: &Path, dataset: &Path, quiet: bool) -> Opts {
-        Opts {
-            traces: vec![trace.to_owned()],
-            output: dataset.to_owned(),
-            service_name: None,
-            service_version: None,
-            host: None,
-            attributes: Vec::new(),
-            run_id: None,
-            calls: false,
-            span_min: Options::SPAN_MIN,
-            max_spans: Options::MAX_SPANS,
-            compact: false,
-            sql: None,
-            quiet,
-            symbols: SymbolArgs::default(),
-        }
-    }
-
     /// Collects. Reports traces that can't be read, and collects the others.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         if self.output == Path::new("-") {

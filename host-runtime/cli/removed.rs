@@ -5,9 +5,16 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// The subcommand (or none: any), what was removed, and what to use instead.
 const REMOVED: &[(&str, &str, &str)] = &[
     ("send", "--resume", "send the trace again: the ids of its spans are the same"),
+    ("run", "--dataset", "add the run afterwards: kperf-wasm collect TRACE -o DATASET"),
     ("", "--weights", "--clock instructions counts each instruction as one"),
     ("", "png", "write .svg, which browsers and editors show; `rsvg-convert x.svg -o x.png` converts it"),
+    ("diff", "--graph", "--flame draws the change; `graph` draws each trace"),
     ("graph", "--scale", "an .svg has no pixels: it can be shown at any size"),
+    (
+        "graph",
+        "--layout",
+        "the built-in Graphviz draws; for another one: graph TRACE -o x.dot && dot -Tsvg x.dot",
+    ),
     ("", "tui", "`view` walks through the call tree, `report` and `annotate` print functions and source"),
     ("", "serve", "the npm package serves: npx kperf-wasm serve"),
 ];

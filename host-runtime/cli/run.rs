@@ -17,7 +17,6 @@ mod wasi;
 pub mod watch;
 mod wave;
 
-use crate::collect;
 use crate::send::{LiveSignals, SignalArg};
 use crate::shared::flags::parents::ParentArgs;
 use crate::shared::flags::probes::{self, ProbeArg, ProbeArgs};
@@ -95,9 +94,6 @@ pub struct Opts {
     otlp: Option<String>,
     #[command(flatten)]
     live: LiveSignals,
-    /// Add the run to a dataset when it has ended, as `collect TRACE -o DATASET` does.
-    #[arg(long, value_name = "DATASET", conflicts_with = "plain")]
-    dataset: Option<PathBuf>,
     #[command(flatten)]
     parent: ParentArgs,
     #[command(flatten)]
@@ -123,12 +119,10 @@ Examples:
   kperf-wasm run app.wasm --clock instructions --deterministic
   kperf-wasm run app.wasm --otlp http://localhost:4318
   kperf-wasm run app.wasm --record profile --every 10s --otlp --signals traces,profiles
-  kperf-wasm run app.wasm --dataset fleet/
 
 Exit codes:
   the guest's own; 134 if it traps, 130 after SIGINT, 143 after SIGTERM (the trace is whole then too);
-  1 failure, also if the guest ended with 0 but the Collector of --otlp didn't take everything, or the
-    dataset not the run; 2 wrong usage";
+  1 failure, also if the guest ended with 0 but the Collector of --otlp didn't take everything; 2 wrong usage";
 
 /// How many functions the profile shows.
 const TOP: usize = 20;
@@ -152,8 +146,8 @@ const EVERY: Duration = Duration::from_secs(1);
 impl Opts {
     /// Records a profile and shows it while it grows. It is kept only if --trace names a file.
     pub fn watched(mut self, watch: Watch) -> anyhow::Result<ExitCode> {
-        if self.plain || self.otlp.is_some() || self.dataset.is_some() || self.clock != ClockArg::Auto {
-            bail!("`top` takes a profile; --plain, --otlp, --dataset and --clock are for `run`");
+        if self.plain || self.otlp.is_some() || self.clock != ClockArg::Auto {
+            bail!("`top` takes a profile; --plain, --otlp and --clock are for `run`");
         }
         self.probes.record.record = RecordArg::Profile;
         self.sampling.every_or(EVERY);
@@ -171,9 +165,6 @@ impl Opts {
             return Outcome::of(&result, || Names::of(&guest)).report(result);
         }
         let trace = self.trace.clone().unwrap_or_else(|| PathBuf::from(format!("{}.kperf", guest.name)));
-        if let Some(dataset) = &self.dataset {
-            collect::prepare(&trace, dataset)?;
-        }
         let live = Live::default();
         // From here on there is a trace: a signal waits until it can be finished.
         let (ready, recording) = mpsc::channel::<(Recorder, Box<dyn FnOnce() -> bool + Send>)>();
@@ -193,14 +184,12 @@ impl Opts {
         program.link(&recorder, &guest)?;
         let show = {
             let (trace, quiet, live, watch) = (trace.clone(), self.quiet, live.clone(), self.watch.clone());
-            let dataset = self.dataset.clone();
             move || {
                 match &watch {
                     Some(watch) => watch.finish(),
                     None => show(&trace, quiet),
                 }
-                let sent = live.finish();
-                dataset.as_ref().is_none_or(|dataset| collect::add_run(&trace, dataset, quiet)) && sent
+                live.finish()
             }
         };
         // If that thread is gone, it is ending the process.

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 /// flags are the same as in `run`.
 #[derive(clap::Args)]
 #[command(
-    mut_arg("plain", of_traces), mut_arg("otlp", of_traces), mut_arg("signals", of_traces), mut_arg("dataset", of_traces),
+    mut_arg("plain", of_traces), mut_arg("otlp", of_traces), mut_arg("signals", of_traces),
     mut_arg("clock", of_traces), mut_arg("trace", |trace| trace.help("Keep the profile in this file").long_help(None))
 )]
 pub struct Opts {

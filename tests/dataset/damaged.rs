@@ -279,28 +279,6 @@ fn a_dataset_of_profiles_says_that_it_has_samples() {
     }
 }
 
-/// What is wrong with a dataset is told before the guest runs, and what is no file isn't read again.
-#[test]
-fn a_run_that_can_not_be_added_does_not_begin() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path();
-    let module = life("c");
-    fs::write(path.join("file"), "").unwrap();
-    assert!(std::process::Command::new("mkfifo").arg(path.join("pipe")).status().unwrap().success());
-    for (flags, told) in [
-        (["--dataset", "file", "--trace", "t.kperf"], "`file` is a file; name a folder"),
-        (["--dataset", "s3://bucket/x", "--trace", "t.kperf"], "is built without S3"),
-        (
-            ["--dataset", "new", "--trace", "pipe"],
-            "--dataset needs the trace as a file, and `pipe` is not a file",
-        ),
-    ] {
-        let text = fails(path, &[&["run", "-q"], &flags[..], &[&module, "1"]].concat());
-        assert!(text.contains(told), "{flags:?}: {text}");
-        assert!(!text.contains("live cells") && !path.join("t.kperf").exists(), "{text}");
-    }
-}
-
 /// What was no dataset, and why.
 #[test]
 fn errors_say_what_to_do() {
@@ -312,6 +290,8 @@ fn errors_say_what_to_do() {
     let told = fails(path, &["collect", "a.kperf", "-o", "-"]);
     assert!(told.contains("a dataset is a folder"), "{told}");
     assert!(!path.join("-").exists());
+    let told = fails(path, &["collect", "a.kperf", "-o", "s3://bucket/x"]);
+    assert!(told.contains("`s3://bucket/x` is not a folder; collect into a folder and copy it"), "{told}");
     fs::create_dir(path.join("traces")).unwrap();
     for command in ["report", "info"] {
         let told = fails(path, &[command, "traces"]);

@@ -129,7 +129,7 @@ fn a_run_counts_once_whatever_service_it_is_taken_for() {
     }
     let rows = |folder: &std::path::Path| fs::read_dir(folder).unwrap().count();
     assert_eq!(rows(&folder.path().join("dataset/runs")), 2);
-    // Where there are no locks, as in a bucket, there may be two.
+    // On a file system without locks there may be two.
     let copy = folder.path().join("copy");
     kperf(folder.path(), &["collect", "-q", "a.kperf", "b.kperf", "-o", "copy", "--service-name", "other"]);
     for table in ["runs", "functions", "paths", "stats", "spans"] {

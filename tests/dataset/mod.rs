@@ -3,12 +3,10 @@
 //! DuckDB is that of `scripts/viewers`. DataFusion is asked if its package is there too, and Spark if `KPERF_SPARK` names a Python that
 //! has pyspark.
 
-mod bucket;
 mod damaged;
 mod embedders;
 mod examples;
 mod mixed;
-mod server;
 mod support;
 mod tables;
 mod thousand;

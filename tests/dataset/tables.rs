@@ -262,22 +262,3 @@ fn a_profile_has_its_whole_tree() {
     let kind = ask("duckdb", folder.path(), "SELECT kind, windows > 0 FROM runs").unwrap();
     assert_eq!(kind.to_string(), "[[\"profile\",true]]");
 }
-
-#[test]
-fn a_run_adds_itself() {
-    let folder = tempfile::tempdir().unwrap();
-    let module = life("c");
-    for (trace, steps) in [("a.kperf", "5"), ("b.kperf", "6")] {
-        let flags = ["run", "-q", "--clock", "test", "--trace", trace, "--dataset", "dataset"];
-        kperf(folder.path(), &[&flags[..], &[&module, steps]].concat());
-    }
-    // Collecting the traces again adds nothing.
-    let told = kperf(folder.path(), &["collect", "a.kperf", "b.kperf", "-o", "dataset"]);
-    assert!(told.contains("0 runs new, 2 collected before"), "{told}");
-    let calls = |of: &str| {
-        let report = kperf(folder.path(), &["report", of, "--format", "csv"]);
-        let row = report.lines().find(|line| line.contains(",isValidPosition,")).unwrap();
-        row.split(',').nth(2).unwrap().parse::<u64>().unwrap()
-    };
-    assert_eq!(calls("dataset"), calls("a.kperf") + calls("b.kperf"));
-}

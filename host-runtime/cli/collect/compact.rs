@@ -21,7 +21,7 @@ const COMMON: usize = 4;
 
 /// Compacts a dataset. Returns a summary for people.
 pub fn compact(store: &Store) -> anyhow::Result<String> {
-    let _lock = store.lock_alone()?;
+    let _lock = store.lock()?;
     store.sweep()?;
     let known = store.runs()?;
     remove_old(store, &known)?;
@@ -67,7 +67,6 @@ fn names(parts: &[Part]) -> HashSet<String> {
 
 /// Deletes the files of single runs that a later generation has replaced.
 fn remove_old(store: &Store, known: &HashMap<i64, KnownRun>) -> anyhow::Result<()> {
-    // In a bucket, a later generation may be a file that another process is still writing.
     let is_replaced = |name: &str| {
         let (id, generation) = run_of(name)?;
         Some(generation < known.get(&id)?.row.generation)
@@ -106,7 +105,7 @@ fn join(store: &Store, partition: &Partition, batch: &[&KnownRun]) -> anyhow::Re
             stats.push(StatRow { generation: joined_generation(row.generation), ..row });
             Ok(())
         })?;
-        if store.has::<SpanRow>(partition, &name)? {
+        if store.has::<SpanRow>(partition, &name) {
             store.read(&Part::new::<SpanRow>(partition, &name), |row: SpanRow| {
                 spans.push(SpanRow { generation: joined_generation(row.generation), ..row });
                 Ok(())

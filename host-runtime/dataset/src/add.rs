@@ -105,7 +105,7 @@ impl<'a> Adder<'a> {
         if let Some(earlier) = &earlier
             && self.options.run_name.is_none()
             && trace.length == Some(earlier.row.trace_bytes)
-            && self.has_rows(earlier)?
+            && self.has_rows(earlier)
         {
             return self.keep(earlier, open);
         }
@@ -116,10 +116,10 @@ impl<'a> Adder<'a> {
             let row = &earlier.row;
             let (then, now) = (row.trace_bytes, collected.run.trace_bytes);
             let is_same = is_same(row, &collected.run);
-            if is_same && self.has_rows(earlier)? {
+            if is_same && self.has_rows(earlier) {
                 return self.keep(earlier, open);
             }
-            if now < then && !row.complete && self.has_rows(earlier)? {
+            if now < then && !row.complete && self.has_rows(earlier) {
                 return Ok(Outcome { added: Added::Before, run_id, warnings: Vec::new() });
             }
             if row.complete && !is_same {
@@ -135,7 +135,7 @@ impl<'a> Adder<'a> {
             None => partition(&self.options, &collected),
         };
         // Those of a part of the trace would be too few.
-        let with_calls = self.options.calls || self.store.has::<CallRow>(&partition, &calls_name(run_id))?;
+        let with_calls = self.options.calls || self.store.has::<CallRow>(&partition, &calls_name(run_id));
         let calls = with_calls.then_some(|| self.write_calls(run_id, &partition, open()?));
         let old = earlier.as_ref().map(|known| (known.partition.clone(), known.row.generation));
         place(self.store, &partition, &collected, calls, old.as_slice())?;
@@ -145,10 +145,10 @@ impl<'a> Adder<'a> {
     }
 
     /// Whether the files of a run's rows exist: a dataset may have been copied in part.
-    fn has_rows(&self, known: &KnownRun) -> Result<bool> {
+    fn has_rows(&self, known: &KnownRun) -> bool {
         let name = file_name(&known.row);
-        let is_joined = !self.store.has::<RunRow>(&known.partition, &name)?;
-        Ok(is_joined || self.store.has::<StatRow>(&known.partition, &name)?)
+        let is_joined = !self.store.has::<RunRow>(&known.partition, &name);
+        is_joined || self.store.has::<StatRow>(&known.partition, &name)
     }
 
     /// Leaves a run as it is, but for its calls, if they are wanted and aren't there.
@@ -159,7 +159,7 @@ impl<'a> Adder<'a> {
     ) -> Result<Outcome> {
         let run_id = known.row.run_id;
         let lacks_calls =
-            self.options.calls && !self.store.has::<CallRow>(&known.partition, &calls_name(run_id))?;
+            self.options.calls && !self.store.has::<CallRow>(&known.partition, &calls_name(run_id));
         if lacks_calls {
             self.write_calls(run_id, &known.partition, open()?)?;
         }

@@ -1,7 +1,6 @@
 //! A dataset's folder, locked by a lock of the system on a file in it.
 
 use crate::error::{Context, Error, Result};
-use crate::files::{Files, Found, Lock, WriteFile};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -9,11 +8,25 @@ use std::path::{Path, PathBuf};
 /// Held while a dataset is changed.
 const LOCK: &str = ".lock";
 
-/// The files in a folder.
+/// The files of a dataset. Their names are keys: `runs/service=life/day=2026-11-24/r-1.parquet`. A file is never visible in part.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
-impl Files for Folder {
-    fn list(&self, folder: &str) -> Result<Vec<Found>> {
+/// A file of a dataset.
+pub(crate) struct Found {
+    /// Its name within the dataset.
+    pub(crate) key: String,
+    /// Its length.
+    pub(crate) bytes: u64,
+}
+
+/// A dataset's lock, held until it is dropped.
+pub struct Lock {
+    _file: File,
+}
+
+impl Folder {
+    /// All files below a folder, in the order of their keys.
+    pub(crate) fn list(&self, folder: &str) -> Result<Vec<Found>> {
         let mut found = Vec::new();
         let mut folders = vec![(self.0.join(folder), folder.to_owned())];
         while let Some((path, key)) = folders.pop() {
@@ -31,29 +44,39 @@ impl Files for Folder {
         Ok(found)
     }
 
-    fn folders(&self, folder: &str) -> Result<Vec<String>> {
+    /// The names of the folders in a folder.
+    pub(crate) fn folders(&self, folder: &str) -> Result<Vec<String>> {
         let paths = entries(&self.0.join(folder))?.into_iter().filter(|path| path.is_dir());
         Ok(paths.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect())
     }
 
-    fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
+    /// The bytes of a short file; `None` if it isn't there.
+    pub(crate) fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
         self.existing(key, fs::read)
     }
 
-    fn open(&self, key: &str) -> Result<Option<File>> {
+    /// Opens a file; `None` if it isn't there.
+    pub(crate) fn open(&self, key: &str) -> Result<Option<File>> {
         self.existing(key, File::open)
     }
 
-    fn has(&self, key: &str) -> Result<bool> {
-        Ok(self.0.join(key).exists())
+    /// Whether a file is there.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.0.join(key).exists()
     }
 
-    fn put(&self, key: &str, write: WriteFile<'_>) -> Result<()> {
+    /// Writes a file, and replaces an older one. A write that fails leaves no part of it.
+    pub(crate) fn put(
+        &self,
+        key: &str,
+        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    ) -> Result<()> {
         let path = self.0.join(key);
         place(&path, write).context_with(|| format!("failed to write `{}`", path.display()))
     }
 
-    fn delete(&self, key: &str) -> Result<()> {
+    /// Deletes a file, if it is there.
+    pub(crate) fn delete(&self, key: &str) -> Result<()> {
         let path = self.0.join(key);
         match fs::remove_file(&path) {
             Err(error) if !is_missing(&error) => {
@@ -63,7 +86,8 @@ impl Files for Folder {
         }
     }
 
-    fn prepare(&self) -> Result<()> {
+    /// Prepares for the first file. Fails if there are files that don't belong to a dataset.
+    pub(crate) fn prepare(&self) -> Result<()> {
         let Folder(root) = self;
         if root.exists() && !root.is_dir() {
             return Err(Error::new(format!("`{}` is a file; name a folder", root.display())));
@@ -82,7 +106,8 @@ impl Files for Folder {
         }
     }
 
-    fn lock(&self) -> Result<Lock<'_>> {
+    /// Waits for the dataset's lock.
+    pub(crate) fn lock(&self) -> Result<Lock> {
         let path = self.0.join(LOCK);
         let failed = || format!("failed to lock `{}`", path.display());
         let file = match OpenOptions::new().create(true).append(true).open(&path) {
@@ -96,15 +121,11 @@ impl Files for Folder {
             Err(error) if error.kind() == ErrorKind::Unsupported => {}
             locked => locked.context_with(failed)?,
         }
-        // It ends with the file anyway.
-        Ok(Lock::until(move || _ = file.unlock()))
+        Ok(Lock { _file: file })
     }
 
-    fn lock_alone(&self) -> Result<Lock<'_>> {
-        self.lock()
-    }
-
-    fn sweep(&self) -> Result<()> {
+    /// Deletes the files that a killed process left unfinished. The caller must hold the lock.
+    pub(crate) fn sweep(&self) -> Result<()> {
         let mut folders = vec![self.0.clone()];
         while let Some(folder) = folders.pop() {
             for path in entries(&folder)? {
@@ -123,9 +144,7 @@ impl Files for Folder {
         }
         Ok(())
     }
-}
 
-impl Folder {
     /// What `open` gives; `None` if there is no such file.
     fn existing<T>(&self, key: &str, open: impl FnOnce(PathBuf) -> io::Result<T>) -> Result<Option<T>> {
         let path = self.0.join(key);
@@ -153,7 +172,7 @@ fn entries(of: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Writes a file whole or not at all, so that it is on the disk before it has its name.
-fn place(path: &Path, write: WriteFile<'_>) -> io::Result<()> {
+fn place(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -7,8 +7,8 @@ use crate::tables::rows::RunRow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// The runs of a dataset. A file of a single run has the run's id in its name, so it is read only when it is asked for: a
-/// bucket with ten thousand such files would take as many requests.
+/// The runs of a dataset. A file of a single run has the run's id in its name, so it is read only when it is asked for:
+/// there may be ten thousand such files.
 pub(crate) struct KnownRuns<'a> {
     store: &'a Store,
     /// Of files that were joined, or read.

@@ -1,6 +1,6 @@
 //! Names of a dataset's files and folders.
 
-use crate::files::Found;
+use crate::folder::Found;
 use crate::tables::rows::RunRow;
 use crate::tables::table::TableRow;
 use crate::tables::times::day;

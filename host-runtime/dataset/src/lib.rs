@@ -2,36 +2,22 @@
 //! `kperf-wasm report`, `flame` and `diff`. They are described in
 //! [DATASET.md](https://github.com/kperf-wasm/kperf-wasm/blob/main/host-runtime/dataset/DATASET.md).
 //!
-//! [`Background`] adds runs in a thread of its own, as they end:
-//!
 //! ```no_run
-//! use kperf_dataset::{Background, Labels, Options};
+//! use kperf_dataset::{Adder, Labels, Options, Store};
 //! use std::path::Path;
 //!
 //! let labels = Labels { service: Some("shop".into()), version: Some("1.2".into()), ..Labels::default() };
-//! let options = Options { labels, ..Options::default() };
-//! let fleet = Background::start(Path::new("fleet"), options, |trace, added| {
-//!     if let Err(error) = added {
-//!         eprintln!("{}: {error}", trace.display());
-//!     }
-//! })?;
-//! // A recorder writes its trace to this: `Recorder::builder().sink(fleet.files().create("shop.kperf")?)`.
-//! let file = fleet.files().create("shop.kperf")?;
-//! # drop(file);
-//! // When the recording has ended, its run is added. This waits for it.
-//! let account = fleet.finish();
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! let store = Store::open_or_create(Path::new("fleet"))?;
+//! let mut adder = Adder::new(&store, Options { labels, ..Options::default() })?;
+//! let outcome = adder.add_file(Path::new("shop.kperf"))?;
+//! # Ok::<(), kperf_dataset::Error>(())
 //! ```
 //!
-//! [`Adder`] does so in the caller's thread. A process may be killed at any point: the dataset stays as it was, or has the run.
+//! A process may be killed at any point: the dataset stays as it was, or has the run.
 
 mod add;
-mod background;
-#[cfg(feature = "s3")]
-mod bucket;
 mod call_file;
 mod error;
-mod files;
 mod folder;
 mod known;
 mod layout;
@@ -40,10 +26,9 @@ mod store;
 mod tables;
 
 pub use add::{Added, Adder, Outcome, Trace, joined_generation};
-pub use background::{Account, Background, TraceFile, TraceFiles};
 pub use call_file::write_calls;
 pub use error::{Error, Result};
-pub use files::{Files, Found, Lock, WriteFile};
+pub use folder::Lock;
 pub use layout::{Part, Partition, file_name, run_of, short_hash};
 pub use options::{Labels, Options};
 pub use store::{KnownRun, Store, is_dataset};

@@ -3,11 +3,8 @@
 //! - A file is never visible in part.
 //! - The row of a run in `runs` is written last. Readers ignore rows of other tables until then.
 
-#[cfg(feature = "s3")]
-use crate::bucket::Bucket;
 use crate::error::{Context, Error, Result};
-use crate::files::{Files, Lock};
-use crate::folder::Folder;
+use crate::folder::{Folder, Lock};
 use crate::layout::{Part, Partition, key, service_of, short_hash};
 use crate::tables::rows::RunRow;
 use crate::tables::table::{self, TableRow, VERSION};
@@ -18,8 +15,6 @@ use std::path::{Path, PathBuf};
 
 /// Marks a folder as a dataset, with its version.
 const MARK: &str = "kperf-dataset.json";
-/// How the address of a bucket begins.
-const S3: &str = "s3://";
 
 #[derive(Serialize, Deserialize)]
 struct Mark {
@@ -32,10 +27,10 @@ struct Version {
     minor: u32,
 }
 
-/// A dataset: a folder, or `s3://BUCKET/PREFIX` with the feature `s3`.
+/// A dataset's folder.
 pub struct Store {
     root: PathBuf,
-    files: Box<dyn Files>,
+    files: Folder,
 }
 
 /// A run that was taken.
@@ -47,35 +42,25 @@ pub struct KnownRun {
     pub partition: Partition,
 }
 
-/// Whether a path is a dataset. Any bucket's address counts as one.
+/// Whether a path is a dataset.
 pub fn is_dataset(path: &Path) -> bool {
-    is_bucket(path) || path.join(MARK).is_file()
-}
-
-/// Whether a path is the address of a bucket.
-fn is_bucket(path: &Path) -> bool {
-    path.to_str().is_some_and(|text| text.starts_with(S3))
-}
-
-/// The files at a path, or at the address of a bucket. Nothing is looked at yet.
-fn files_at(root: &Path) -> Result<Box<dyn Files>> {
-    if !is_bucket(root) {
-        return Ok(Box::new(Folder(root.to_owned())));
-    }
-    #[cfg(feature = "s3")]
-    return Ok(Box::new(Bucket::at(&root.to_string_lossy())?));
-    #[cfg(not(feature = "s3"))]
-    Err(Error::new(format!(
-        "`{}` is in a bucket, and this program is built without S3: cargo build --release --features s3; or take a folder, and \
-         synchronise it, `runs` last",
-        root.display()
-    )))
+    path.join(MARK).is_file()
 }
 
 impl Store {
+    fn at(root: &Path) -> Result<Store> {
+        if root.to_str().is_some_and(|root| root.contains("://")) {
+            return Err(Error::new(format!(
+                "`{}` is not a folder; collect into a folder and copy it to the store, the table `runs` last",
+                root.display()
+            )));
+        }
+        Ok(Store { root: root.to_owned(), files: Folder(root.to_owned()) })
+    }
+
     /// Opens a dataset that is there. Fails if there is none, if it has another major version, or if it can't be read.
     pub fn open(root: &Path) -> Result<Store> {
-        let store = Store { root: root.to_owned(), files: files_at(root)? };
+        let store = Store::at(root)?;
         if store.is_there()? {
             return Ok(store);
         }
@@ -87,12 +72,7 @@ impl Store {
 
     /// Opens a dataset, or makes one of a folder that is empty or not there.
     pub fn open_or_create(root: &Path) -> Result<Store> {
-        Store::in_files(root, files_at(root)?)
-    }
-
-    /// The same, for files that the caller keeps. Messages call them `root`.
-    pub fn in_files(root: &Path, files: Box<dyn Files>) -> Result<Store> {
-        let store = Store { root: root.to_owned(), files };
+        let store = Store::at(root)?;
         if store.is_there()? {
             return Ok(store);
         }
@@ -129,30 +109,22 @@ impl Store {
         let (major, minor) = VERSION;
         let mark = serde_json::to_vec_pretty(&Mark { kperf_dataset: Version { major, minor } });
         let mark = mark.context_with(|| format!("failed to write `{MARK}`"))?;
-        self.files.put(MARK, Box::new(move |out| out.write_all(&mark)))
+        self.files.put(MARK, |out| out.write_all(&mark))
     }
 
-    /// Its folder, or its address.
+    /// Its folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// Where query engines find it.
     pub fn location(&self) -> Result<PathBuf> {
-        if is_bucket(&self.root) {
-            return Ok(self.root.clone());
-        }
         self.root.canonicalize().context_with(|| format!("failed to find `{}`", self.root.display()))
     }
 
     /// Waits for the dataset's lock.
-    pub fn lock(&self) -> Result<Lock<'_>> {
+    pub fn lock(&self) -> Result<Lock> {
         self.files.lock()
-    }
-
-    /// [`lock`](Store::lock) for joining files.
-    pub fn lock_alone(&self) -> Result<Lock<'_>> {
-        self.files.lock_alone()
     }
 
     /// The files of a table, by their names.
@@ -185,20 +157,19 @@ impl Store {
     }
 
     /// Whether a table has a file.
-    pub fn has<T: TableRow>(&self, partition: &Partition, name: &str) -> Result<bool> {
+    pub fn has<T: TableRow>(&self, partition: &Partition, name: &str) -> bool {
         self.files.has(&key::<T>(partition, name))
     }
 
-    /// Whether a table has a file of this name on a partition's day, for any service. In a bucket this looks only at the
-    /// partition's own service: a bucket has no locks, so the answer may be old.
+    /// Whether a table has a file of this name on a partition's day, for any service.
     pub fn has_in_any_service<T: TableRow>(&self, partition: &Partition, name: &str) -> Result<bool> {
-        if self.has::<T>(partition, name)? {
+        if self.has::<T>(partition, name) {
             return Ok(true);
         }
         let others = self.files.folders(T::NAME)?;
         let services = others.iter().filter_map(|folder| service_of(folder));
         for service in services.filter(|service| *service != partition.service) {
-            if self.has::<T>(&Partition { service, day: partition.day.clone() }, name)? {
+            if self.has::<T>(&Partition { service, day: partition.day.clone() }, name) {
                 return Ok(true);
             }
         }
@@ -217,7 +188,7 @@ impl Store {
         name: &str,
         write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
     ) -> Result<()> {
-        self.files.put(&key::<T>(partition, name), Box::new(write))
+        self.files.put(&key::<T>(partition, name), |out| write(out))
     }
 
     /// Writes rows that many runs have in common: a file with the same rows is written once. Returns its name.
@@ -225,7 +196,7 @@ impl Store {
         let mut bytes = Vec::new();
         table::write(rows, &mut bytes).context_with(|| format!("failed to pack rows of `{}`", T::NAME))?;
         let name = short_hash(&bytes);
-        if !self.has::<T>(partition, &name)? {
+        if !self.has::<T>(partition, &name) {
             self.write_with::<T>(partition, &name, |out| out.write_all(&bytes))?;
         }
         Ok(name)
