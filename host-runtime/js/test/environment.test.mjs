@@ -55,7 +55,7 @@ test('settings that make no sense end the process before it does anything', () =
         ],
         [
             { KPERF_ALLOCATIONS: 'all', KPERF_ALLOCATOR: 'pool=take' },
-            'KPERF_ALLOCATOR: the allocator `take`: `pool` is not an allocator role; roles are malloc, calloc, realloc, reallocarray, free, aligned_alloc, posix_memalign, alloc, rust_realloc, new',
+            'KPERF_ALLOCATOR: the allocator `take`: `pool` is not an allocator role; roles are malloc, calloc, realloc, reallocarray, free, aligned_alloc, posix_memalign, alloc, rust_realloc',
         ],
     ]) {
         assert.deepEqual(run(`console.log('it runs');`, env), { status: 1, stdout: '', stderr: `kperf: ${said}\n` });

@@ -90,8 +90,6 @@ pub(crate) struct ModuleInfo<'a> {
     pub(crate) globals: u32,
     /// Number of imported globals.
     pub(crate) imported_globals: u32,
-    /// The first global's type.
-    pub(crate) first_global: Option<ValType>,
     /// For globals that may hold functions: what they carry, and whether they are mutable.
     pub(crate) carrying_globals: HashMap<u32, (Carried, bool)>,
     /// Type index of each tag.

@@ -257,7 +257,6 @@ impl<'a> ModuleInfo<'a> {
         if !carried.is_empty() {
             self.carrying_globals.insert(self.globals, (carried, ty.mutable));
         }
-        self.first_global.get_or_insert(ty.content_type);
         self.globals += 1;
     }
 }

@@ -14,14 +14,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use wasmparser::{FuncType, ValType};
 
-use role::{NEW_COLLECTED, RENEW_COLLECTED, ROLES, role_of};
 pub(crate) use role::{New, Role, Size};
+use role::{ROLES, role_of};
 
 impl Role {
     /// Whether a function of this type can have this role.
     fn fits(&self, info: &ModuleInfo<'_>, signature: &FuncType) -> bool {
-        let wide = is_wide(info);
-        let address = if wide { ValType::I64 } else { ValType::I32 };
+        let address = if is_wide(info) { ValType::I64 } else { ValType::I32 };
         let (least, most) = self.params;
         let params = signature.params();
         let wanted = params.len().clamp(least, most) == params.len();
@@ -35,10 +34,6 @@ impl Role {
             New::None => signature.results().is_empty(),
             New::Result => signature.results() == [address],
             New::Stored(n) => is_address(n) && signature.results() == [ValType::I32],
-            New::OnGoStack => {
-                let has_stack = info.first_global == Some(ValType::I32) && !wide;
-                has_stack && params == [ValType::I32] && signature.results() == [ValType::I32]
-            }
         };
         let has_memory = info.memories > 0 || matches!(self.new, New::None | New::Result);
         wanted && has_memory && sizes && results && self.old.is_none_or(is_address)
@@ -138,16 +133,6 @@ impl Allocators {
             }
             found.described.missing.push(option);
         }
-        found.choose_what_frees(info);
-        if !found.by_index.values().any(|role| role.new == New::None) {
-            for role in found.by_index.values_mut() {
-                *role = match role.name {
-                    "new" => &NEW_COLLECTED,
-                    "renew" => &RENEW_COLLECTED,
-                    _ => continue,
-                };
-            }
-        }
         found.described.sample = match sampling {
             Recorded::Sampled(bytes) => bytes.get(),
             Recorded::Off | Recorded::All => 0,
@@ -156,20 +141,6 @@ impl Allocators {
         found.described.linked_memory = info.is_first_memory_linked;
         found.described.pages = info.memory_types.iter().map(|memory| memory.initial).collect();
         Ok(found)
-    }
-
-    /// Keeps one of AssemblyScript's functions for freed blocks: the function that frees, if it exists and is not
-    /// only for the host; else the function that all blocks pass.
-    fn choose_what_frees(&mut self, info: &ModuleInfo<'_>) {
-        let is_shared = info.memory_types.first().is_some_and(|memory| memory.shared);
-        let has_free = self.by_index.iter().any(|(index, role)| {
-            role.always && role.name == "free" && !info.exported_funcs.contains_key(index)
-        });
-        let inserts = !has_free && !is_shared && self.by_index.values().any(|role| role.name == "insert");
-        let unwanted = |role: &Role| role.always && (role.name == "insert") != inserts;
-        self.by_index.retain(|_, role| !unwanted(role));
-        let by_index = &self.by_index;
-        self.described.allocators.retain(|allocator| by_index.contains_key(&allocator.func_index.0));
     }
 
     fn add(&mut self, index: FuncIndex, role: &'static Role, name: &str, found_by: &str) {

@@ -45,14 +45,13 @@ pub struct ProbeArgs {
     #[arg(long, value_enum, value_name = "HOW", default_value = "time")]
     pub leaf: LeafArg,
     /// Record allocations too: in each call of an allocator's function and at each `memory.grow`. The functions are found by
-    /// their names or exports (malloc and its family, C++, Rust, Go, AssemblyScript, wasm-bindgen); `report --by allocations`
+    /// their names or exports (malloc and its family, C++, Rust, wasm-bindgen); `report --by allocations`
     /// says which. With BYTES (`512KiB`) only samples are recorded, one in so many bytes on average, and figures are estimates:
     /// for programs that allocate a lot. Samples need inline probes.
     #[arg(long, value_name = "BYTES", num_args = 0..=1, default_missing_value = "all")]
     pub allocations: Option<SampleArg>,
     /// Functions of an allocator of another name: `malloc=my_alloc,free=my_free`. There are malloc, calloc, realloc, reallocarray,
-    /// free, aligned_alloc, posix_memalign, alloc (size, ..), rust_realloc (block, old size, alignment, size) and new
-    /// (AssemblyScript).
+    /// free, aligned_alloc, posix_memalign, alloc (size, ..) and rust_realloc (block, old size, alignment, size).
     #[arg(long, value_name = "KIND=FUNC", requires = "allocations")]
     allocator: Vec<String>,
     #[command(flatten)]

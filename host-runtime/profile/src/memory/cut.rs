@@ -27,13 +27,8 @@ impl CutOffCalls {
     pub(crate) fn symbols(&mut self, symbols: &Symbols) {
         for table in symbols.tables() {
             let Some(allocations) = &table.module.allocations else { continue };
-            // AssemblyScript's collector frees within allocating functions, and that is recorded.
-            let wanted: FxHashSet<_> = allocations
-                .allocators
-                .iter()
-                .filter(|allocator| allocator.role != "insert" && !allocator.name.ends_with("/__free"))
-                .map(|allocator| allocator.func_index)
-                .collect();
+            let wanted: FxHashSet<_> =
+                allocations.allocators.iter().map(|allocator| allocator.func_index).collect();
             let ids =
                 table.symbols.iter().filter(|symbol| wanted.contains(&symbol.func_index) && !symbol.imported);
             self.allocators.extend(ids.map(|symbol| symbol.id));

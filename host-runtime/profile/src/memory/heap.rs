@@ -62,8 +62,6 @@ pub struct Heap {
     /// The time of the last change that came out of `order`.
     settled: u64,
     pub(super) modules: Modules,
-    /// Whether a free may also be of a part of free memory.
-    pub(super) has_spares: bool,
     /// Bytes between two samples, on average; 0 if all was recorded.
     pub(super) sample: u64,
     /// How many bytes there are, and were at most.
@@ -315,7 +313,7 @@ impl Heap {
     /// `count` blocks were freed that were never allocated.
     fn unknown(&mut self, count: u32) {
         // The frees of some unsampled blocks are recorded.
-        if self.problems.over_limit == 0 && self.sample == 0 && !self.has_spares {
+        if self.problems.over_limit == 0 && self.sample == 0 {
             self.problems.unknown += u64::from(count);
         }
     }
@@ -356,7 +354,6 @@ impl CallObserver for Heap {
         self.modules.add(symbols);
         for allocations in symbols.tables().iter().filter_map(|table| table.module.allocations.as_ref()) {
             self.sample = self.sample.max(allocations.sample);
-            self.has_spares |= allocations.allocators.iter().any(|allocator| allocator.role == "insert");
         }
     }
 

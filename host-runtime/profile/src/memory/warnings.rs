@@ -12,7 +12,7 @@ impl Heap {
             |ends: &FxHashMap<Address, Ends>| ends.values().map(|ends| u64::from(ends.count)).sum::<u64>();
         let twice = sum(&self.given_before);
         // As in `unknown`.
-        let is_told = self.problems.over_limit == 0 && self.sample == 0 && !self.has_spares;
+        let is_told = self.problems.over_limit == 0 && self.sample == 0;
         let early = if is_told { sum(&self.freed_before) } else { 0 };
         HeapProblems {
             unknown: self.problems.unknown.saturating_add(early),

@@ -94,15 +94,9 @@ pub(super) struct Around {
     pub(super) token: u32,
     /// Whether only the upper half of that local is the token (see `recorder.wat`, the code inside functions).
     pub(super) is_upper_half: bool,
-    /// The global with Go's stack pointer. At the end of a function it points to the parameters, after the
-    /// return address.
-    pub(super) go_stack: u32,
     /// The first of its locals (see [`Around::locals`]).
     pub(super) locals: u32,
 }
-
-/// Index of the global with Go's stack pointer.
-pub(super) const GO_STACK: u32 = 0;
 
 impl Around {
     /// Types of its locals: the old block, the size, the new block.
@@ -128,7 +122,6 @@ impl Around {
     pub(super) fn enter(&self, out: &mut Vec<u8>) {
         let mut code = Code(out);
         match self.memory.outermost {
-            _ if self.role.always => {}
             Outermost::Function(allocating) => {
                 self.put_token(&mut code);
                 code.put(Instruction::Call(allocating));
@@ -147,25 +140,9 @@ impl Around {
             }
         }
         let wide = self.wide;
-        match self.role.new {
-            New::Stored(param) => code.keep(param, wide, self.old()),
-            New::OnGoStack => {
-                // The resume point; 0 at the start.
-                code.keep(0, false, self.old());
-                code.get(self.old(), true);
-                code.put(Instruction::I64Eqz);
-                code.put(Instruction::If(BlockType::Empty));
-                code.load_go(self.go_stack, 8);
-                code.put(Instruction::LocalSet(self.size()));
-                code.put(Instruction::End);
-            }
-            New::None | New::Result => {
-                if let Some(param) = self.role.old {
-                    code.get(param as u32, wide);
-                    code.without(self.role.header);
-                    code.put(Instruction::LocalSet(self.old()));
-                }
-            }
+        let stored = if let New::Stored(param) = self.role.new { Some(param) } else { None };
+        if let Some(param) = stored.or(self.role.old) {
+            code.keep(param, wide, self.old());
         }
         match self.role.size {
             Size::None => {}
@@ -189,82 +166,42 @@ impl Around {
     /// After the leave: records the allocation.
     pub(super) fn leave(&self, out: &mut Vec<u8>) {
         let mut code = Code(out);
-        let is_outermost = match self.memory.outermost {
-            _ if self.role.always => false,
-            Outermost::Function(_) => false,
-            Outermost::Global(allocator) => {
-                self.put_token(&mut code);
-                code.put(Instruction::GlobalGet(allocator));
-                code.put(Instruction::I32Eq);
-                code.put(Instruction::If(BlockType::Empty));
-                true
-            }
-        };
-        if self.role.always {
-            code.put(Instruction::I32Const(-1));
-        } else {
+        if let Outermost::Global(allocator) = self.memory.outermost {
             self.put_token(&mut code);
+            code.put(Instruction::GlobalGet(allocator));
+            code.put(Instruction::I32Eq);
+            code.put(Instruction::If(BlockType::Empty));
         }
-        if self.role.new == New::OnGoStack {
-            self.if_zero_returned(&mut code, |code| code.put(Instruction::I64Const(-1)));
-        } else {
-            match self.role.old {
-                _ if self.role.collected => code.put(Instruction::I64Const(-1)),
-                Some(_) if self.role.keeps_old => {
-                    code.get(self.old(), true);
-                    code.put(Instruction::I64Const(0));
-                    code.get(self.returned(), self.wide);
-                    code.without(self.role.header);
-                    code.get(self.old(), true);
-                    code.put(Instruction::I64Eq);
-                    code.put(Instruction::Select);
-                }
-                Some(_) => code.get(self.old(), true),
-                None => code.put(Instruction::I64Const(0)),
-            }
+        self.put_token(&mut code);
+        match self.role.old {
+            Some(_) => code.get(self.old(), true),
+            None => code.put(Instruction::I64Const(0)),
         }
+        code.get(self.size(), true);
         match self.role.new {
-            New::Result if self.role.collected => {
-                code.get(self.size(), true);
-                code.put(Instruction::I64Const(0));
-            }
-            New::None => {
-                code.get(self.size(), true);
-                code.put(Instruction::I64Const(0));
-            }
-            New::Result => {
-                code.get(self.size(), true);
-                code.get(self.returned(), self.wide);
-                code.without(self.role.header);
-            }
+            New::None => code.put(Instruction::I64Const(0)),
+            New::Result => code.get(self.returned(), self.wide),
+            // The block if the function returned 0, else 0.
             New::Stored(_) => {
-                code.get(self.size(), true);
-                self.if_zero_returned(&mut code, |code| {
-                    code.get(self.old(), true);
-                    let memarg = first_memory(0);
-                    if self.wide {
-                        code.put(Instruction::I64Load(memarg));
-                    } else {
-                        code.put(Instruction::I32WrapI64);
-                        code.put(Instruction::I32Load(memarg));
-                        code.put(Instruction::I64ExtendI32U);
-                    }
-                });
-            }
-            New::OnGoStack => {
-                // It returns 1 to switch goroutines, and is called again later.
-                self.if_zero_returned(&mut code, |code| {
-                    code.get(self.size(), true);
-                    code.load_go(self.go_stack, 0);
-                    code.get(self.old(), true);
-                    code.put(Instruction::I64Eqz);
-                    code.put(Instruction::Select);
-                });
+                code.put(Instruction::LocalGet(self.returned()));
+                code.put(Instruction::I32Eqz);
+                code.put(Instruction::If(BlockType::Result(ValType::I64)));
+                code.get(self.old(), true);
+                let memarg = MemArg { offset: 0, align: 0, target: MemArgTarget::Memory(0), ordering: None };
+                if self.wide {
+                    code.put(Instruction::I64Load(memarg));
+                } else {
+                    code.put(Instruction::I32WrapI64);
+                    code.put(Instruction::I32Load(memarg));
+                    code.put(Instruction::I64ExtendI32U);
+                }
+                code.put(Instruction::Else);
                 code.put(Instruction::I64Const(0));
+                code.put(Instruction::End);
             }
         }
         code.put(Instruction::Call(self.memory.allocated));
-        if is_outermost {
+        if matches!(self.memory.outermost, Outermost::Global(_)) {
             code.put(Instruction::End);
         }
     }
@@ -278,22 +215,6 @@ impl Around {
             code.put(Instruction::I32WrapI64);
         }
     }
-
-    /// A number if the function returned 0, else 0.
-    fn if_zero_returned(&self, code: &mut Code<'_>, number: impl FnOnce(&mut Code<'_>)) {
-        code.put(Instruction::LocalGet(self.returned()));
-        code.put(Instruction::I32Eqz);
-        code.put(Instruction::If(BlockType::Result(ValType::I64)));
-        number(code);
-        code.put(Instruction::Else);
-        code.put(Instruction::I64Const(0));
-        code.put(Instruction::End);
-    }
-}
-
-/// An access at this distance from an address of the first memory.
-fn first_memory(offset: u64) -> MemArg {
-    MemArg { offset, align: 0, target: MemArgTarget::Memory(0), ordering: None }
 }
 
 struct Code<'o>(&'o mut Vec<u8>);
@@ -320,19 +241,5 @@ impl Code<'_> {
     fn keep(&mut self, param: usize, wide: bool, local: u32) {
         self.get(param as u32, wide);
         self.put(Instruction::LocalSet(local));
-    }
-
-    /// Subtracts `header` bytes from an object's address, to get the address of its block.
-    fn without(&mut self, header: i32) {
-        if header != 0 {
-            self.put(Instruction::I64Const(header.into()));
-            self.put(Instruction::I64Sub);
-        }
-    }
-
-    /// The value at this distance from Go's stack pointer.
-    fn load_go(&mut self, stack: u32, offset: u64) {
-        self.put(Instruction::GlobalGet(stack));
-        self.put(Instruction::I64Load(first_memory(offset)));
     }
 }

@@ -1,7 +1,7 @@
 //! Rewrites bodies that need code at exits, catches and calls: probed functions, and unprobed ones that may catch.
 
 use super::facts::BodyFacts;
-use super::memory::{Around, GO_STACK};
+use super::memory::Around;
 use super::rewriter::{Locals, Rewriter};
 use crate::error::Error;
 use crate::instrument::context::Memory;
@@ -66,10 +66,9 @@ impl<'a> Rewriter<'a, '_> {
         let token = self.facts.site.token;
         let locals = token + self.probe_locals() + self.spills.len() as u32;
         self.spills.extend(Around::locals(role, wide));
-        let go_stack = self.context.global(GO_STACK);
         let is_upper_half =
             self.context.code.locals(self.facts.site).first() == Some(&wasm_encoder::ValType::I64);
-        self.around = Some(Around { memory, role, wide, token, is_upper_half, go_stack, locals });
+        self.around = Some(Around { memory, role, wide, token, is_upper_half, locals });
         self.facts.calls = true;
         self.facts.adds_labels = true;
     }

@@ -1,3 +1,0 @@
-module known
-
-go 1.21
