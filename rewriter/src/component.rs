@@ -161,10 +161,7 @@ pub fn rewrite_component(wasm: &[u8], options: &Options) -> Result<RewrittenComp
         let out = graph::write(wasm, &scan, &rewritten, &recorder, &needs, &mut outside, &mut warnings)?;
         #[cfg(feature = "validate")]
         if options.validate || cfg!(debug_assertions) {
-            let features = wasmparser::WasmFeatures::all();
-            wasmparser::Validator::new_with_features(features)
-                .validate_all(&out)
-                .map_err(|error| ErrorKind::Invalid { message: error.to_string(), context: String::new() })?;
+            crate::instrument::pass::validate(&out)?;
         }
         out
     } else {

@@ -132,8 +132,6 @@ pub enum ErrorKind {
     Invalid {
         /// What the validator said.
         message: String,
-        /// The function, and the instructions around the invalid one.
-        context: String,
     },
 }
 
@@ -245,11 +243,8 @@ impl fmt::Display for Error {
                      rejects the recorder's exports; use imported probes"
                 )
             }
-            ErrorKind::Invalid { message, context } => {
-                write!(
-                    f,
-                    "the rewritten module is invalid, which is a bug in the rewriter: {message}\n{context}"
-                )
+            ErrorKind::Invalid { message } => {
+                write!(f, "the rewritten module is invalid, which is a bug in the rewriter: {message}")
             }
         }
     }

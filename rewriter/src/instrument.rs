@@ -7,7 +7,6 @@ pub(crate) mod events;
 pub(crate) mod form;
 pub(crate) mod hints;
 #[cfg(feature = "validate")]
-pub(crate) mod invalid;
 pub(crate) mod limits;
 pub(crate) mod name_section;
 pub(crate) mod parts;

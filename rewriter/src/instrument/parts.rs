@@ -462,5 +462,5 @@ fn is_exported(name: &str) -> bool {
 }
 
 fn bug(message: String) -> Error {
-    ErrorKind::Invalid { message, context: String::new() }.into()
+    ErrorKind::Invalid { message }.into()
 }

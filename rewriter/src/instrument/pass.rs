@@ -404,12 +404,8 @@ fn sources(
 }
 
 #[cfg(feature = "validate")]
-fn validate(wasm: &[u8]) -> Result<(), Error> {
-    let Err(error) =
-        wasmparser::Validator::new_with_features(wasmparser::WasmFeatures::all()).validate_all(wasm)
-    else {
-        return Ok(());
-    };
-    let context = crate::instrument::invalid::around(wasm, error.offset());
-    Err(ErrorKind::Invalid { message: error.to_string(), context }.into())
+pub(crate) fn validate(wasm: &[u8]) -> Result<(), Error> {
+    let validated =
+        wasmparser::Validator::new_with_features(wasmparser::WasmFeatures::all()).validate_all(wasm);
+    validated.map(drop).map_err(|error| ErrorKind::Invalid { message: error.to_string() }.into())
 }
