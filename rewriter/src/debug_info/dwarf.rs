@@ -4,13 +4,11 @@
 //! place of addresses, lengths in the place of lengths. So references stay right, unknown ones too.
 //! If something isn't understood, there is no debug information at all: what is wrong is worse than none.
 
-mod aranges;
 mod code;
 mod entries;
 mod expressions;
 mod lines;
 mod lists;
-mod macros;
 mod patch;
 
 pub(crate) use crate::debug_info::source::Problem;
@@ -40,16 +38,14 @@ const UNCHANGED: [&str; 10] = [
 
 const INFO: &str = ".debug_info";
 const ADDR: &str = ".debug_addr";
-const ARANGES: &str = ".debug_aranges";
 const LINE: &str = ".debug_line";
 const LOC: &str = ".debug_loc";
 const LOCLISTS: &str = ".debug_loclists";
-const MACRO: &str = ".debug_macro";
 const RANGES: &str = ".debug_ranges";
 const RNGLISTS: &str = ".debug_rnglists";
 
-/// Sections that do, or name what has moved.
-const CHANGED: [&str; 9] = [INFO, ADDR, ARANGES, LINE, LOC, LOCLISTS, MACRO, RANGES, RNGLISTS];
+/// Sections that name code. Two more are dropped: macros (`.debug_macro`), and an index that debuggers make themselves (`.debug_aranges`).
+const CHANGED: [&str; 7] = [INFO, ADDR, LINE, LOC, LOCLISTS, RANGES, RNGLISTS];
 
 /// Whether a custom section is of DWARF.
 pub(crate) fn is_section(name: &str) -> bool {
@@ -123,8 +119,6 @@ pub(crate) fn convert(info: &ModuleInfo<'_>, moves: &Moves, globals: Globals) ->
     converted
         .patches
         .insert(LOC, lists::bare(lists::Kind::Locations, section(LOC), &found.locations.bare, &code)?);
-    converted.patches.insert(MACRO, macros::convert(section(MACRO), &line_offsets)?);
-    converted.patches.insert(ARANGES, aranges::convert(section(ARANGES), &code)?);
     let mut in_table = Vec::new();
     for (at, size) in addresses {
         let old = number(section(ADDR), at, size).ok_or(Problem::Reference)?;
