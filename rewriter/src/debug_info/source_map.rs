@@ -1,7 +1,5 @@
 //! Source maps (ECMA-426) of modules: their columns are offsets in the module, all in one line.
 
-mod json;
-
 use crate::error::{Error, ErrorKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -30,11 +28,11 @@ pub struct SourceMap {
 struct Segment {
     /// The offset in the module.
     column: u64,
-    place: Option<Place>,
+    place: Option<SourcePoint>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct SourcePoint {
     file: u32,
     /// From 0.
     line: u32,
@@ -54,7 +52,11 @@ impl SourceMap {
             Some(rest) => rest.splitn(2, |&byte| byte == b'\n').nth(1).unwrap_or_default(),
             None => bytes,
         };
-        let mut json = json::object(bytes).map_err(|error| bad(&error))?;
+        if values(bytes) > MAX_VALUES {
+            return Err(bad("it has more values than maps have"));
+        }
+        let json = serde_json::from_slice(bytes).map_err(|error| bad(&error.to_string()))?;
+        let Value::Object(mut json) = json else { return Err(bad("it is no JSON object")) };
         if json.get("version").and_then(Value::as_u64) != Some(3) {
             return Err(bad("its version is not 3"));
         }
@@ -177,10 +179,28 @@ pub(crate) fn to_inline(json: &str) -> String {
     format!("{INLINE}application/json;base64,{}", STANDARD.encode(json))
 }
 
+/// The most values of a map's JSON: one takes some hundred bytes in memory, and three in the file.
+const MAX_VALUES: usize = 1 << 21;
 /// The most bytes that the folder before each file may take in all.
 const MAX_ROOTS: usize = 64 << 20;
 /// The most mappings of a map. One takes two bytes in the file, and more here.
 const MAX_SEGMENTS: usize = 1 << 23;
+
+/// At least the number of values in a JSON document: each follows one of these signs outside of strings.
+fn values(json: &[u8]) -> usize {
+    let (mut is_string, mut is_escaped) = (false, false);
+    let is_sign = |byte: &&u8| {
+        match **byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_string,
+            b'"' => is_string = !is_string,
+            b'[' | b',' | b':' => return !is_string,
+            _ => {}
+        }
+        false
+    };
+    json.iter().filter(is_sign).count()
+}
 
 /// Reads the mappings of the first line. `None` if they are broken. What is of a file that isn't there has no place, as ECMA-426 wants it:
 /// some tools cut system libraries off the list of files.
@@ -205,7 +225,7 @@ fn read(mappings: &str, files: usize, names: usize) -> Option<Vec<Segment>> {
             if named {
                 add(&mut name, &mut bytes)?;
             }
-            let known = Place {
+            let known = SourcePoint {
                 file: in_u32(file)?,
                 line: in_u32(line)?,
                 column: in_u32(source_column)?,
@@ -227,7 +247,7 @@ fn read(mappings: &str, files: usize, names: usize) -> Option<Vec<Segment>> {
 
 fn write(segments: &[Segment]) -> String {
     let mut out = Vec::with_capacity(segments.len() * 8);
-    let (mut column, mut last, mut name) = (0, Place { file: 0, line: 0, column: 0, name: None }, 0);
+    let (mut column, mut last, mut name) = (0, SourcePoint { file: 0, line: 0, column: 0, name: None }, 0);
     for segment in segments {
         if !out.is_empty() {
             out.push(b',');
@@ -260,7 +280,7 @@ mod tests {
         let segments = [(10, 0, 4, 2, Some(0)), (14, 1, 7, 0, None), (30, 0, 9, 1, None)];
         let segments = segments.map(|(column, file, line, source_column, name)| Segment {
             column,
-            place: Some(Place { file, line, column: source_column, name }),
+            place: Some(SourcePoint { file, line, column: source_column, name }),
         });
         let json = serde_json::json!({
             "version": 3, "sources": ["a.kt", "/b.kt"], "sourceRoot": "src/", "names": ["main"],
@@ -304,6 +324,10 @@ mod tests {
         let cut = SourceMap::parse(of("AAAAA,CCAA,CDAA").as_bytes()).expect("a source map");
         assert_eq!((cut.place(0..1), cut.place(1..2), cut.place(2..3)), (Some((0, 1)), None, Some((0, 1))));
         assert_eq!((cut.name(0..1), cut.segments.len()), (None, 3));
+        let long = format!(r#"{{"version":3,"a":[{}0]}}"#, "0,".repeat(MAX_VALUES));
+        let error = SourceMap::parse(long.as_bytes()).expect_err("too many values").to_string();
+        assert!(error.ends_with("it has more values than maps have"), "{error}");
+        assert_eq!(values(br#"{"a,": [1, "x\"[,", {"b": null}]}"#), 6);
         let broken =
             ["AC", "ADAA", "AAAAD", "D", "AADA", "!", "AA", "gggggggggggggggggggggggggggggggggggggggg"];
         for text in broken.map(of).iter().map(String::as_str).chain(["", "[]", "{}", r#"{"version":3}"#]) {

@@ -151,7 +151,8 @@ mod tests {
             "1a", "Z", "L", "N", "I", "J", "E", "X", "D", "T_", "T0_", "S_", "S0_", "S1_", "i", "P", "F",
             "v", "_", "dl", "cl", "sr", "st", "Dp", "Dt", "DT", "cv", "fp", "fl", "on", "tl", "il", "U",
             "Ul", "Ut", "B1a", "St", "Sa", "SsI", "M", "mc", "A", "A_", "nw", "G", "GR", "TC", "h0_", "K",
-            "C1", "qu", "ix", "sP", "sZ", "az", "R", "NvC1a", "B_", "B1_", "p", "Y", "u", "B2", "S1a", "LA", "1aI", "IE", "IJ", "DpT_", "JT_T_E", "FvE", "S_S_", "T_T_",
+            "C1", "qu", "ix", "sP", "sZ", "az", "R", "NvC1a", "B_", "B1_", "p", "Y", "u", "B2", "S1a", "LA",
+            "1aI", "IE", "IJ", "DpT_", "JT_T_E", "FvE", "S_S_", "T_T_",
         ];
         if random.u8(..4) == 0 {
             let mut name = real[random.usize(..real.len())].as_bytes().to_vec();
