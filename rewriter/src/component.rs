@@ -27,8 +27,8 @@ mod scan;
 mod scope;
 mod wit;
 
+use crate::debug_info::debug_companion;
 use crate::error::{Error, ErrorKind, ModuleFeature};
-use crate::names::debug_companion;
 use crate::options::Options;
 use crate::plan::choose::Plan;
 use crate::recording::{Clock, Imported, Recording};

@@ -1,6 +1,6 @@
 //! Why a module can't be rewritten.
 
-use crate::names::mismatch::Mismatch;
+use crate::mismatch::Mismatch;
 use std::fmt;
 
 /// Why a module can't be rewritten.

@@ -12,8 +12,10 @@
 mod component;
 mod debug_info;
 mod error;
+mod filter;
 mod glob;
 mod instrument;
+mod mismatch;
 mod module;
 mod names;
 mod options;
@@ -28,17 +30,17 @@ pub use component::{
     CoreModule, Described, Records, RewrittenComponent, component_records, core_modules, is_component,
     probed_component, rewrite_component,
 };
+pub use debug_info::debug_companion::DebugCompanion;
 pub use debug_info::source_map::SourceMap;
+pub use debug_info::symbol_file::SymbolFile;
 pub use error::{Error, ErrorKind, ModuleFeature};
+pub use filter::{Filter, Pattern};
 pub use instrument::pass::{Rewritten, identity, plan, rewrite};
-pub use names::debug_companion::DebugCompanion;
+pub use mismatch::Mismatch;
 pub use names::map::NameMap;
-pub use names::mismatch::Mismatch;
-pub use names::symbol_file::SymbolFile;
 pub use options::Options;
 pub use plan::allocators::AllocatorOptions;
 pub use plan::choose::{Decision, Plan, PlannedFunc};
-pub use plan::filter::{Filter, Pattern};
 pub use plan::reach::Host;
 pub use recording::{Allocations, Clock, Imported, Inline, Leaf, Recording};
 pub use skipped::{Left, SkipReason};

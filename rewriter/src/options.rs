@@ -1,8 +1,8 @@
 //! The options of a rewriting.
 
-use crate::names::symbol_file::SymbolFile;
+use crate::debug_info::symbol_file::SymbolFile;
+use crate::filter::Filter;
 use crate::plan::allocators::AllocatorOptions;
-use crate::plan::filter::Filter;
 use crate::plan::reach::Host;
 use crate::recording::Recording;
 

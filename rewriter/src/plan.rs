@@ -3,7 +3,6 @@
 pub(crate) mod allocators;
 pub(crate) mod calls;
 pub(crate) mod choose;
-pub(crate) mod filter;
 pub(crate) mod growth;
 pub(crate) mod leaf;
 pub(crate) mod reach;

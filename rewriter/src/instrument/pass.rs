@@ -1,9 +1,12 @@
 //! Puts probes into a module: [`rewrite`].
 
 use crate::debug_info::codes::{Detail, codes};
+use crate::debug_info::debug_companion;
 use crate::debug_info::source::Sources;
 use crate::debug_info::source_map;
 use crate::debug_info::source_map::SourceMap;
+use crate::debug_info::symbol_file;
+use crate::debug_info::symbol_file::SymbolFile;
 use crate::error::{Error, ErrorKind};
 use crate::instrument::body::facts::BodyFacts;
 use crate::instrument::form::Needs;
@@ -12,11 +15,8 @@ use crate::instrument::section;
 use crate::instrument::write::{Output, Writer};
 use crate::module::functions::FunctionSet;
 use crate::module::info::{ModuleInfo, Proposal};
-use crate::names::debug_companion;
 use crate::names::func_names::FuncNames;
 use crate::names::section::module_name;
-use crate::names::symbol_file;
-use crate::names::symbol_file::SymbolFile;
 use crate::options::Options;
 use crate::plan::allocators::Allocators;
 use crate::plan::calls::CallTargets;

@@ -1,8 +1,8 @@
 //! The name of each function: from a symbol map, the name section, exports, imports; `func[12]` where there is none.
 
+use crate::debug_info::symbol_file::SymbolFile;
 use crate::module::info::ModuleInfo;
 use crate::names::section::read_name_section;
-use crate::names::symbol_file::SymbolFile;
 use crate::surroundings::Surroundings;
 use crate::warning::Warning;
 use kperf_abi::FuncIndex;

@@ -14,11 +14,11 @@
 //! Three assumptions: engine builtins (`wasm:*`) never call back; a function that became part of an engine's object
 //! (a bound or wrapped function) is called as a host function; and what [`Host`] says.
 
+use crate::filter::Pattern;
 use crate::module::boundary::Boundary;
 use crate::module::functions::FunctionSet;
 use crate::module::info::ModuleInfo;
 use crate::module::operators::{self, Effect};
-use crate::plan::filter::Pattern;
 use std::collections::HashMap;
 use wasmparser::Operator;
 

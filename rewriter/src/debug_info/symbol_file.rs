@@ -1,13 +1,13 @@
 //! Files with names and places of a module's functions.
 
 use crate::debug_info::codes;
+use crate::debug_info::debug_companion::DebugCompanion;
+use crate::debug_info::debug_companion::{modules_of, rename};
 use crate::debug_info::source::Sources;
 use crate::debug_info::source_map::SourceMap;
+use crate::mismatch::Mismatch;
 use crate::module::info::ModuleInfo;
-use crate::names::debug_companion::DebugCompanion;
-use crate::names::debug_companion::{modules_of, rename};
 use crate::names::map::NameMap;
-use crate::names::mismatch::Mismatch;
 use kperf_abi::{FuncIndex, Inlined, Row, Source, Symbol, SymbolTable};
 use std::collections::HashMap;
 use std::io;
