@@ -2,8 +2,7 @@
 
 use crate::debug_info::symbol_file::SymbolFile;
 use crate::filter::Filter;
-use crate::plan::allocators::AllocatorOptions;
-use crate::plan::reach::Host;
+use crate::host::Host;
 use crate::recording::Recording;
 
 /// What to rewrite, and how. The default puts a probe into every function that the module defines.
@@ -47,4 +46,14 @@ impl Options {
     pub(crate) fn chooses(&self) -> bool {
         !self.filter.is_empty() || self.min_instructions > 0 || self.exports_only
     }
+}
+
+/// Allocator functions of the program, in addition to the ones with known names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AllocatorOptions {
+    /// Functions that have other names: for a role (`malloc`, `free`, ..) the name of the function.
+    pub names: Vec<(String, String)>,
+    /// Whether these functions may be in other modules of the program. One that a module lacks is then no error, but listed in
+    /// [`Allocations::missing`](kperf_abi::symbols::Allocations::missing); one with other parameters is a warning.
+    pub several: bool,
 }

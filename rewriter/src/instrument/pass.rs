@@ -79,7 +79,7 @@ pub(crate) fn rewrite_in(
     let info = ModuleInfo::parse(wasm)?;
     check_names(&info)?;
     let mut warnings = Vec::new();
-    let names = FuncNames::collect(&info, options.names.as_ref(), surroundings, &mut warnings);
+    let names = function_names(&info, options, surroundings, &mut warnings);
     let mut reach = HostReach::find(&info, &options.host);
     let identity = identity_of(&info, options, surroundings);
     let own_map = own_source_map(&info, &mut warnings);
@@ -204,7 +204,7 @@ pub fn plan(wasm: &[u8], options: &Options) -> Result<Plan, Error> {
     if let Some(file) = &options.names {
         check_build(file, identity_of(&info, options, None))?;
     }
-    let names = FuncNames::collect(&info, options.names.as_ref(), None, &mut Vec::new());
+    let names = function_names(&info, options, None, &mut Vec::new());
     let allocators = match options.recording.allocations() {
         Allocations::Off => Allocators::default(),
         recorded => Allocators::find(&info, &names, &options.allocators, recorded, &mut Vec::new())?,
@@ -401,6 +401,18 @@ fn sources(
     let Some(file) = &options.names else { return Ok(own()) };
     check_build(file, identity.clone())?;
     Ok(file.sources(info).unwrap_or_else(own))
+}
+
+/// The names of functions, with those of the options' file.
+fn function_names<'a>(
+    info: &ModuleInfo<'a>,
+    options: &'a Options,
+    surroundings: Option<&'a Surroundings>,
+    warnings: &mut Vec<Warning>,
+) -> FuncNames<'a> {
+    FuncNames::collect(info, surroundings, warnings, |names| {
+        options.names.iter().for_each(|file| file.add_names(info, names));
+    })
 }
 
 #[cfg(feature = "validate")]

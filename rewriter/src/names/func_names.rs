@@ -1,6 +1,5 @@
 //! The name of each function: from a symbol map, the name section, exports, imports; `func[12]` where there is none.
 
-use crate::debug_info::symbol_file::SymbolFile;
 use crate::module::info::ModuleInfo;
 use crate::names::section::read_name_section;
 use crate::surroundings::Surroundings;
@@ -21,12 +20,12 @@ pub(crate) struct FuncName {
 }
 
 impl<'a> FuncNames<'a> {
-    /// Collects the names. A broken name section is no reason to fail: it costs its names and a warning.
+    /// Collects the names; `add` adds those of a file. A broken name section costs its names and a warning.
     pub(crate) fn collect(
         info: &ModuleInfo<'a>,
-        file: Option<&'a SymbolFile>,
         surroundings: Option<&'a Surroundings>,
         warnings: &mut Vec<Warning>,
+        add: impl FnOnce(&mut HashMap<u32, &'a str>),
     ) -> FuncNames<'a> {
         let mut by_index = info.exported_funcs.clone();
         if let Some((data, offset)) = info.custom_section("name")
@@ -34,9 +33,7 @@ impl<'a> FuncNames<'a> {
         {
             warnings.push(Warning::BadNameSection { message: error.to_string() });
         }
-        if let Some(file) = file {
-            file.add_names(info, &mut by_index);
-        }
+        add(&mut by_index);
         FuncNames { by_index, surroundings }
     }
 

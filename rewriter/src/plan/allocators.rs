@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind};
 use crate::module::info::ModuleInfo;
 use crate::names::demangle;
 use crate::names::func_names::FuncNames;
+use crate::options::AllocatorOptions;
 use crate::recording::Allocations as Recorded;
 use crate::warning::Warning;
 use kperf_abi::FuncIndex;
@@ -38,16 +39,6 @@ impl Role {
         let has_memory = info.memories > 0 || matches!(self.new, New::None | New::Result);
         wanted && has_memory && sizes && results && self.old.is_none_or(is_address)
     }
-}
-
-/// Allocator functions of the program, in addition to the ones with known names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AllocatorOptions {
-    /// Functions that have other names: for a role (`malloc`, `free`, ..) the name of the function.
-    pub names: Vec<(String, String)>,
-    /// Whether these functions may be in other modules of the program. One that a module lacks is then no error, but listed in
-    /// [`Allocations::missing`]; one with other parameters is a warning.
-    pub several: bool,
 }
 
 impl AllocatorOptions {

@@ -14,35 +14,13 @@
 //! Three assumptions: engine builtins (`wasm:*`) never call back; a function that became part of an engine's object
 //! (a bound or wrapped function) is called as a host function; and what [`Host`] says.
 
-use crate::filter::Pattern;
+use crate::host::Host;
 use crate::module::boundary::Boundary;
 use crate::module::functions::FunctionSet;
 use crate::module::info::ModuleInfo;
 use crate::module::operators::{self, Effect};
 use std::collections::HashMap;
 use wasmparser::Operator;
-
-/// What is known about the host of a module. The default assumes nothing.
-#[derive(Clone, Debug, Default)]
-pub struct Host {
-    /// Import modules whose functions never call back into the guest, or never catch its failures. Calls of them need
-    /// no `unwind`.
-    pub harmless: Vec<Pattern>,
-    /// The host passes functions to the module only as imports: never through an exported table or global, never as a
-    /// value or inside an object.
-    pub closed: bool,
-}
-
-impl Host {
-    /// A host that never calls back into the guest, such as WASI.
-    pub fn harmless() -> Host {
-        Host { harmless: Pattern::glob("*").into_iter().collect(), closed: true }
-    }
-
-    fn is_harmless(&self, module: &str) -> bool {
-        module.starts_with("wasm:") || self.harmless.iter().any(|pattern| pattern.matches(module))
-    }
-}
 
 /// A tail call. It counts as a call by the caller's caller.
 #[derive(Clone, Copy, Debug)]
