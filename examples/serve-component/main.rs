@@ -49,19 +49,19 @@ fn main() -> anyhow::Result<()> {
 }
 
 /// What an instance has for its request.
-struct State {
+struct Wasi {
     wasi: WasiCtx,
     http: WasiHttpCtx,
     table: ResourceTable,
 }
 
-impl WasiView for State {
+impl WasiView for Wasi {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
     }
 }
 
-impl WasiHttpView for State {
+impl WasiHttpView for Wasi {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
         WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: Default::default() }
     }
@@ -69,7 +69,7 @@ impl WasiHttpView for State {
 
 struct Server {
     component: InstrumentedComponent,
-    pre: ProxyPre<State>,
+    pre: ProxyPre<Wasi>,
 }
 
 /// Answers requests until `end`. The spans may still be on their way then.
@@ -130,7 +130,7 @@ impl Server {
 
         let (sender, receiver) = oneshot::channel();
         let state =
-            State { wasi: WasiCtx::builder().build(), http: WasiHttpCtx::new(), table: ResourceTable::new() };
+            Wasi { wasi: WasiCtx::builder().build(), http: WasiHttpCtx::new(), table: ResourceTable::new() };
         let mut store = Store::new(self.pre.engine(), state);
         let request = store.data_mut().http().new_incoming_request(Scheme::Http, request)?;
         let out = store.data_mut().http().new_response_outparam(sender)?;
@@ -141,7 +141,7 @@ impl Server {
 
         let handling = tokio::spawn(async move {
             // `call_async` closes what a trap leaves open, and tells apart the time in which the guest waits.
-            let call = async |store: &mut kperf_wasmtime::RecordedStore<State>| {
+            let call = async |store: &mut kperf_wasmtime::RecordedStore<Wasi>| {
                 let proxy = self.pre.instantiate_async(store.as_context_mut()).await?;
                 proxy.wasi_http_incoming_handler().call_handle(store.as_context_mut(), request, out).await
             };

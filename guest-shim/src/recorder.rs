@@ -122,9 +122,9 @@ impl Form {
         let (head, code) = kept.split_at(code);
         let time = if self == Form::Component { "(call $ask)" } else { "(call $host_now)" };
         let mut code = code.replace("(time.get)", time);
-        for place in state {
-            code = code.replace(&format!("({}.get)", place.name), place.get);
-            code = expand(&code, &format!("({}.set ", place.name), place.set);
+        for variable in state {
+            code = code.replace(&format!("({}.get)", variable.name), variable.get);
+            code = expand(&code, &format!("({}.set ", variable.name), variable.set);
         }
         head.to_owned() + &code
     }
@@ -150,26 +150,29 @@ impl Form {
 
 /// A variable of a recorder: the WAT that replaces `(name.get)`, and the WAT before and after the value of
 /// `(name.set value)`.
-struct Place {
+struct Variable {
     name: &'static str,
     get: &'static str,
     set: [&'static str; 2],
 }
 
-const DEPTH: Place = Place { name: "depth", get: "(global.get $depth)", set: ["(global.set $depth ", ")"] };
+const DEPTH: Variable =
+    Variable { name: "depth", get: "(global.get $depth)", set: ["(global.set $depth ", ")"] };
 
 /// The position is in memory, where other threads see it.
-const IN_MEMORY: [Place; 2] = [
-    Place { name: "position", get: "(i32.load (i32.const 64))", set: ["(i32.store (i32.const 64) ", ")"] },
+const IN_MEMORY: [Variable; 2] = [
+    Variable { name: "position", get: "(i32.load (i32.const 64))", set: ["(i32.store (i32.const 64) ", ")"] },
     DEPTH,
 ];
 
-const IN_GLOBALS: [Place; 2] =
-    [Place { name: "position", get: "(global.get $position)", set: ["(global.set $position ", ")"] }, DEPTH];
+const IN_GLOBALS: [Variable; 2] = [
+    Variable { name: "position", get: "(global.get $position)", set: ["(global.set $position ", ")"] },
+    DEPTH,
+];
 
 /// One global holds both.
-const IN_ONE: [Place; 2] = [
-    Place {
+const IN_ONE: [Variable; 2] = [
+    Variable {
         name: "position",
         get: "(i32.wrap_i64 (global.get $head))",
         set: [
@@ -177,7 +180,7 @@ const IN_ONE: [Place; 2] = [
             ")))",
         ],
     },
-    Place {
+    Variable {
         name: "depth",
         get: "(i32.wrap_i64 (i64.shr_u (global.get $head) (i64.const 32)))",
         set: [

@@ -20,13 +20,13 @@ pub(crate) enum Step {
 
 /// The calls, in order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Calls {
+pub(crate) struct CallLog {
     pub(crate) steps: Vec<Step>,
 }
 
-impl Calls {
+impl CallLog {
     /// The calls as if these functions had no probe.
-    pub(crate) fn without(&self, skipped: &Functions) -> Calls {
+    pub(crate) fn without(&self, skipped: &Functions) -> CallLog {
         let mut kept = Vec::new();
         let mut open = Vec::new();
         for step in &self.steps {
@@ -41,7 +41,7 @@ impl Calls {
                 kept.push(step.clone());
             }
         }
-        Calls { steps: kept }
+        CallLog { steps: kept }
     }
 
     /// One line for each step, indented.
@@ -69,7 +69,7 @@ pub(crate) fn without(open: &Open, skipped: &Functions) -> Open {
 /// Answers imported probes.
 #[derive(Default)]
 pub(crate) struct Strict {
-    pub(crate) calls: Calls,
+    pub(crate) calls: CallLog,
     pub(crate) open: Open,
     pub(crate) unwound: u64,
     /// The host's functions that have probes. What they catch is closed when they end.

@@ -1,7 +1,7 @@
 //! Runs a module with one form of probe.
 
 use super::host::{self, Data, Seen};
-use super::record::{Calls, Names, Step};
+use super::record::{CallLog, Names, Step};
 use kperf_abi::names;
 use kperf_rewriter::{Options, rewrite};
 use kperf_trace::{Event, Item, TraceReader};
@@ -12,7 +12,7 @@ use wasmtime::{Caller, Config, Engine, Linker, Module, OptLevel, Store, StoreLim
 
 /// What happened in the run.
 pub(crate) struct Run {
-    pub(crate) calls: Calls,
+    pub(crate) calls: CallLog,
     pub(crate) seen: Seen,
     pub(crate) unwound: u64,
     /// Whether each call that the host made returned.
@@ -178,7 +178,7 @@ fn link_probes(linker: &mut Linker<Data>) -> wasmtime::Result<()> {
 }
 
 /// The calls of a trace.
-fn calls_of(trace: &[u8], names: &Names) -> Calls {
+fn calls_of(trace: &[u8], names: &Names) -> CallLog {
     let mut reader = TraceReader::new(trace).unwrap();
     let (mut steps, mut open) = (Vec::new(), 0);
     while let Some(item) = reader.next().unwrap() {
@@ -202,7 +202,7 @@ fn calls_of(trace: &[u8], names: &Names) -> Calls {
         }
     }
     assert_eq!(reader.anomalies(), []);
-    Calls { steps }
+    CallLog { steps }
 }
 
 /// A sink whose bytes can be read at the end.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use wasmtime::{Engine, Linker, Store};
 
 /// How often each function was entered, by id.
-pub(crate) type Calls = BTreeMap<u32, u64>;
+pub(crate) type CallCounts = BTreeMap<u32, u64>;
 
 pub(crate) struct Recording {
     recorder: Recorder,
@@ -76,12 +76,12 @@ impl Recording {
     }
 
     /// The counts of the whole recording.
-    pub(crate) fn calls(self) -> Calls {
+    pub(crate) fn calls(self) -> CallCounts {
         self.recorder.finish("completed").unwrap();
         let bytes = std::mem::take(&mut *self.trace.0.lock().unwrap());
         let profile = Profile::read(TraceReader::new(&bytes[..]).unwrap(), |_| ()).unwrap();
         assert_eq!(profile.health.warnings(), Vec::<String>::new());
-        let mut calls = Calls::new();
+        let mut calls = CallCounts::new();
         for (_, node) in profile.tree.iter().filter(|(_, node)| node.calls > 0) {
             *calls.entry(node.func.0).or_default() += node.calls;
         }

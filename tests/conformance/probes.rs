@@ -1,6 +1,6 @@
 //! Answers the probes in these tests. It keeps the depth, and is stricter than a real recorder.
 
-use super::inlined::Calls;
+use super::inlined::CallCounts;
 use kperf_abi::names;
 use wasmtime::{Caller, Linker, Result};
 
@@ -12,7 +12,7 @@ pub(crate) struct Probes {
     pub(crate) ids: u32,
     pub(crate) entered: u64,
     /// The number of calls by function.
-    pub(crate) calls: Calls,
+    pub(crate) calls: CallCounts,
     pub(crate) left: u64,
     /// How many frames an `unwind` closed.
     pub(crate) unwound: u64,

@@ -1,6 +1,6 @@
 //! Runs a script once, with its modules as they are or rewritten.
 
-use super::inlined::{Calls, Recording};
+use super::inlined::{CallCounts, Recording};
 use super::outcome::{End, NO_INSTANCE, Outcome, PANICKED};
 use super::probes::{self, Probes};
 use super::script::{Action, Encoded, Execute, Expected, Step};
@@ -49,7 +49,7 @@ pub(crate) enum Modules {
 }
 
 /// Runs all steps in a store of their own.
-pub(crate) fn run(engine: &Engine, modules: Modules, steps: &[Step<'_>]) -> (Vec<Outcome>, Work, Calls) {
+pub(crate) fn run(engine: &Engine, modules: Modules, steps: &[Step<'_>]) -> (Vec<Outcome>, Work, CallCounts) {
     let mut store = Store::new(engine, Probes::default());
     let mut linker = Linker::new(engine);
     linker.allow_shadowing(true);

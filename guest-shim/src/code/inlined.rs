@@ -30,11 +30,11 @@ pub struct InlinedFunction {
 }
 
 impl InlinedFunction {
-    /// Adds `files` to the number of its file.
+    /// The same with its files numbered from `first`.
     #[must_use]
-    pub fn behind(self, files: u32) -> InlinedFunction {
+    pub fn with_files_from(self, first: u32) -> InlinedFunction {
         let moved =
-            |source: Source| Some(Source { file: source.file.checked_add(files)?, line: source.line });
+            |source: Source| Some(Source { file: source.file.checked_add(first)?, line: source.line });
         InlinedFunction { source: self.source.and_then(moved), ..self }
     }
 }

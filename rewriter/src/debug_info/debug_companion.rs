@@ -322,7 +322,7 @@ impl DebugCompanion {
             Some((self.sources.rows(n), self.sources.inlined(n)))
         };
         codes::add(table, first_file, calls.as_ref(), |symbol| lines(symbol).unwrap_or_default(), defined);
-        table.inlined.extend(inlined.into_iter().map(|function| function.behind(first_file)));
+        table.inlined.extend(inlined.into_iter().map(|function| function.with_files_from(first_file)));
         true
     }
 }

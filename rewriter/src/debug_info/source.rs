@@ -123,7 +123,7 @@ impl Sources {
 
 /// The place of a function: the number of a unit's file, and a line.
 #[derive(Clone, Copy)]
-struct Place {
+struct FunctionPlace {
     /// Of the defined functions.
     body: usize,
     /// Number of the unit; `file` is a number in its list.
@@ -184,7 +184,7 @@ impl<'a> Debug<'_, 'a> {
     }
 
     /// The functions of the n-th unit, and what is inlined in them; with a problem those before it.
-    fn declared(&self, n: usize, room: &Room) -> (Vec<Place>, UnitCalls, Option<Problem>) {
+    fn declared(&self, n: usize, room: &Room) -> (Vec<FunctionPlace>, UnitCalls, Option<Problem>) {
         let (mut places, mut calls) = (Vec::new(), UnitCalls::default());
         let problem = self.read_declared(n, &mut places, &mut calls, room).err();
         (places, calls, problem)
@@ -193,7 +193,7 @@ impl<'a> Debug<'_, 'a> {
     fn read_declared(
         &self,
         n: usize,
-        places: &mut Vec<Place>,
+        places: &mut Vec<FunctionPlace>,
         calls: &mut UnitCalls,
         room: &Room,
     ) -> Result<(), Problem> {
@@ -225,7 +225,7 @@ impl<'a> Debug<'_, 'a> {
                 continue;
             };
             if let Some((unit, file, line)) = self.declaration(n, offset, &mut budget)? {
-                places.push(Place { body, unit, file, line });
+                places.push(FunctionPlace { body, unit, file, line });
             }
         }
         inlined_problem.map_or(Ok(()), Err)
@@ -258,7 +258,7 @@ impl<'a> Debug<'_, 'a> {
 }
 
 /// The first line of each body that a line program knows.
-fn first_lines(program: &Program) -> Vec<Place> {
-    let place = |(body, file, line)| Place { body: body as usize, unit: program.unit, file, line };
+fn first_lines(program: &Program) -> Vec<FunctionPlace> {
+    let place = |(body, file, line)| FunctionPlace { body: body as usize, unit: program.unit, file, line };
     program.first_lines().into_iter().map(place).collect()
 }

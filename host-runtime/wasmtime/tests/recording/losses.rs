@@ -1,4 +1,4 @@
-//! A queue that is full and sinks that fail for a moment: what is lost is counted and told, and the rest is in the trace.
+//! A queue that is full and sinks that fail for a moment: what is lost is counted and reported, and the rest is in the trace.
 
 use crate::common::*;
 use kperf_trace::{AnomalyKind, Event, Item, TraceReader};
@@ -28,12 +28,12 @@ fn by_recorder(bytes: &[u8]) -> (BTreeMap<u32, [u64; 2]>, Vec<AnomalyKind>) {
 
 /// Notices as text.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<String>>>);
+struct Notices(Arc<Mutex<Vec<String>>>);
 
-impl Told {
+impl Notices {
     fn to(&self, builder: Builder) -> Builder {
-        let told = self.0.clone();
-        builder.on_notice(move |notice| told.lock().unwrap().push(format!("{notice}")))
+        let notices = self.0.clone();
+        builder.on_notice(move |notice| notices.lock().unwrap().push(format!("{notice}")))
     }
 
     fn list(&self) -> Vec<String> {
@@ -77,9 +77,9 @@ const CALLS: u32 = 500_000;
 fn blocks_that_have_no_room_are_dropped_and_counted_by_lane() {
     let engine = engine();
     let (sink, go, trace) = Stalled::new();
-    let told = Told::default();
+    let notices = Notices::default();
     let builder = Recorder::builder().clock(ClockChoice::Test).sink(sink).queue_bytes(400_000);
-    let recorder = told.to(builder).when_full(WhenFull::Drop).build(&engine).unwrap();
+    let recorder = notices.to(builder).when_full(WhenFull::Drop).build(&engine).unwrap();
     // The disk stands still: a guest that waited would wait for ever.
     for _ in 0..2 {
         run(&recorder, &engine, "many", Some(CALLS), || {});
@@ -88,7 +88,7 @@ fn blocks_that_have_no_room_are_dropped_and_counted_by_lane() {
     assert!(stats.lost_events > u64::from(CALLS) && stats.lost_blocks > 20, "{stats:?}");
     assert!(stats.queued_bytes <= 400_000 && stats.queued_bytes > 200_000, "{stats:?}");
     assert_eq!((stats.waits.count, stats.failed_writes, stats.lanes), (0, 0, 0));
-    assert_eq!(told.list(), ["the writer can't keep up, events are lost"]);
+    assert_eq!(notices.list(), ["the writer can't keep up, events are lost"]);
     go.send(()).unwrap();
     let mut store = Store::new(&engine, ());
     let mut other = Linker::new(&engine);
@@ -120,7 +120,7 @@ const BUSY: &str = r#"
 #[test]
 fn an_asynchronous_call_never_waits_for_the_writer() {
     asynchronous_call(true);
-    // Nor if the recorder isn't told that it is one.
+    // Nor if nobody tells the recorder that it is one.
     #[cfg(target_os = "linux")]
     asynchronous_call(false);
 }
@@ -185,10 +185,10 @@ impl Write for Broken {
 fn a_write_that_fails_is_not_the_end() {
     let engine = engine();
     let trace = Memory::default();
-    let told = Told::default();
+    let notices = Notices::default();
     let sink = Broken { writes: 0, trace: trace.clone() };
     let builder = Recorder::builder().clock(ClockChoice::Test).sink(sink);
-    let recorder = told.to(builder).build(&engine).unwrap();
+    let recorder = notices.to(builder).build(&engine).unwrap();
     run(&recorder, &engine, "many", Some(CALLS), || {});
     let error = recorder.finish("completed").unwrap_err();
     let ErrorKind::Write { source, dropped_events } = error.kind() else { panic!("{error:?}") };
@@ -207,7 +207,7 @@ fn a_write_that_fails_is_not_the_end() {
         "{anomalies:?}"
     );
     let again = format!("the trace can be written again, {dropped_events} events are lost so far");
-    assert_eq!(told.list(), ["the trace can't be written, events are lost: not now", &again]);
+    assert_eq!(notices.list(), ["the trace can't be written, events are lost: not now", &again]);
 }
 
 #[test]
