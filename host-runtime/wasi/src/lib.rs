@@ -3,7 +3,6 @@
 //! A crate of its own, because the compiler makes some 400 functions for each kind of store, half of the command's code. Here they are
 //! compiled beside other crates, with less optimization, and not again when the command changes.
 
-use kperf_wasmtime::ComponentLanes;
 use wasmtime::component::{self, ResourceTable};
 use wasmtime::{Engine, Linker, Result};
 use wasmtime_wasi::p1::WasiP1Ctx;
@@ -15,19 +14,12 @@ pub struct StoreData {
     wasi: WasiCtx,
     http: WasiHttpCtx,
     table: ResourceTable,
-    /// The recording's side of the store.
-    pub lanes: ComponentLanes,
 }
 
 impl StoreData {
     /// A component sees what `wasi` supplies.
     pub fn new(wasi: WasiCtx) -> StoreData {
-        StoreData {
-            wasi,
-            http: WasiHttpCtx::new(),
-            table: ResourceTable::new(),
-            lanes: ComponentLanes::default(),
-        }
+        StoreData { wasi, http: WasiHttpCtx::new(), table: ResourceTable::new() }
     }
 }
 

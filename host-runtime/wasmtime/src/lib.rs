@@ -186,14 +186,9 @@
 //!
 //! ```
 //! # use kperf_rewriter::{Options, rewrite_component};
-//! use kperf_wasmtime::{ComponentLanes, Recorder};
+//! use kperf_wasmtime::Recorder;
 //! use wasmtime::component::{Component, Linker};
 //! use wasmtime::{Engine, Store};
-//!
-//! #[derive(Default)]
-//! struct Request {
-//!     lanes: ComponentLanes,
-//! }
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let wasm = wat::parse_str(
@@ -210,12 +205,11 @@
 //! }
 //! let recorder = builder.build(&engine)?;
 //! let mut linker = Linker::new(&engine);
-//! recorder.add_to_component_linker(&mut linker, |request: &mut Request| &mut request.lanes)?;
+//! recorder.add_to_component_linker(&mut linker)?;
 //! let pre = linker.instantiate_pre(&Component::new(&engine, &rewritten.wasm)?)?;
 //!
 //! // For each request; `set_parent` says whose spans its calls are below.
-//! let store = Store::new(&engine, Request::default());
-//! let mut store = recorder.component_store(store, |request| &mut request.lanes)?;
+//! let mut store = recorder.component_store(Store::new(&engine, ()))?;
 //! let (sum,) = store.call(|store| {
 //!     let instance = pre.instantiate(&mut *store)?;
 //!     instance.get_typed_func::<(u32, u32), (u32,)>(&mut *store, "add")?.call(&mut *store, (1, 2))
@@ -251,7 +245,7 @@ mod writer;
 
 pub use clock::source::ClockChoice;
 #[cfg(feature = "component-model")]
-pub use component::{ComponentLanes, RecordedStore};
+pub use component::RecordedStore;
 pub use error::{Error, ErrorKind, Result};
 #[cfg(feature = "instrument")]
 pub use instrument::{InstrumentOptions, Instrumented, instrument};

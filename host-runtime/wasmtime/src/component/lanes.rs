@@ -69,8 +69,8 @@ impl StoreLanes {
         if !inner.records() {
             return Ok(None);
         }
-        // SAFETY: the caller has seen a memory of this size at the address, in the store with `self` in its
-        // data. No memory of its engine moves when it grows (`define` has seen to that), so it stays there as
+        // SAFETY: the caller has seen a memory of this size at the address, in the store with `self` as its
+        // lanes. No memory of its engine moves when it grows (`define` has seen to that), so it stays there as
         // long as the store, and `RecordedStore` closes and retires all lanes before it drops the store. The
         // address is the start of a page of the host.
         let memory = unsafe { LaneMemory::of_component(address) };

@@ -1,7 +1,7 @@
 //! Defines the imports of components' recorders.
 #![allow(unsafe_code)] // A component's memory can't be reached in another way by other threads.
 
-use super::lanes::{NO_RECORDER, StoreLanes};
+use super::lanes::NO_RECORDER;
 use crate::error::{ErrorKind, Result};
 use crate::lanes::state::RecorderState;
 use crate::link::module::failed;
@@ -22,12 +22,8 @@ const MOST_PAGES: u64 = 1 << 16;
 /// The lane number of a recorder that records nothing.
 const NO_LANE: u32 = u32::MAX;
 
-/// Defines what the recorders of components import. `find` finds the lanes of a store.
-pub(crate) fn define<T: 'static>(
-    recording: &Arc<Recording>,
-    linker: &mut Linker<T>,
-    find: impl Fn(&mut StoreContextMut<'_, T>) -> Option<Arc<StoreLanes>> + Clone + Send + Sync + 'static,
-) -> Result<()> {
+/// Defines what the recorders of components import.
+pub(crate) fn define<T: 'static>(recording: &Arc<Recording>, linker: &mut Linker<T>) -> Result<()> {
     if !memories_stay(&recording.engine)? {
         return Err(ErrorKind::MemoriesMove.into());
     }
@@ -35,9 +31,9 @@ pub(crate) fn define<T: 'static>(
     let outlet = recording.outlet.clone();
     host.func_wrap(HOST_NOW, move |_: StoreContextMut<'_, T>, ()| Ok((outlet.asked(),))).map_err(failed)?;
     for (name, counts) in [(HOST_ATTACH, false), (HOST_ATTACH_COUNTING, true)] {
-        let find = find.clone();
-        let attach = move |mut store: StoreContextMut<'_, T>, (memory,): (WasmList<u8>,)| {
-            let shared = find(&mut store);
+        let recording = recording.clone();
+        let attach = move |store: StoreContextMut<'_, T>, (memory,): (WasmList<u8>,)| {
+            let shared = recording.stores.find(&store);
             let bytes = memory.as_le_slice(&store);
             if bytes.len() != MEMORY_PAGES as usize * 65536 {
                 return Err(wasmtime::Error::msg(NO_RECORDER));
@@ -52,17 +48,18 @@ pub(crate) fn define<T: 'static>(
         };
         host.func_wrap(name, attach).map_err(failed)?;
     }
-    let shared_of = find.clone();
-    let attach = move |mut store: StoreContextMut<'_, T>,
+    let of_profile = recording.clone();
+    let attach = move |store: StoreContextMut<'_, T>,
                        (memory, first, functions): (WasmList<u8>, u32, u32)| {
-        let Some(shared) = shared_of(&mut store) else { return Ok(()) };
+        let Some(shared) = of_profile.stores.find(&store) else { return Ok(()) };
         let bytes = memory.as_le_slice(&store);
         shared.attach_profile(recorder_at(bytes)?, bytes.len(), first, functions)
     };
     host.func_wrap(HOST_ATTACH_PROFILE, attach).map_err(failed)?;
     type Flushed = (u32, u32, u64, u64, WasmList<u8>);
-    let flush = move |mut store: StoreContextMut<'_, T>, (lane, depth, last, lost, block): Flushed| {
-        let Some(shared) = find(&mut store) else { return Ok(()) };
+    let recording = recording.clone();
+    let flush = move |store: StoreContextMut<'_, T>, (lane, depth, last, lost, block): Flushed| {
+        let Some(shared) = recording.stores.find(&store) else { return Ok(()) };
         let state = RecorderState { depth, last, ..RecorderState::default() };
         shared.flush(lane, state, lost, block.as_le_slice(&store))
     };

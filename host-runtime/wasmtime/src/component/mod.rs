@@ -9,6 +9,5 @@ mod profiled;
 mod store;
 
 pub(crate) use linker::define;
-#[cfg(feature = "instrument")]
+pub use store::RecordedStore;
 pub(crate) use store::Stores;
-pub use store::{ComponentLanes, RecordedStore};

@@ -32,8 +32,8 @@ impl StoreLanes {
         if !inner.records() {
             return Ok(());
         }
-        // SAFETY: the caller has seen a memory of this size at the address, in the store with `self` in its
-        // data. No memory of its engine moves when it grows (`define` has seen to that), so it stays there as
+        // SAFETY: the caller has seen a memory of this size at the address, in the store with `self` as its
+        // lanes. No memory of its engine moves when it grows (`define` has seen to that), so it stays there as
         // long as the store. Before `RecordedStore` drops the store, it closes the profile and takes it from
         // the sampler: the counts are not used after that.
         let counts = unsafe { Counts::of_component(address, bytes, first, functions) };

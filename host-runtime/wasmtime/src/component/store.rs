@@ -12,39 +12,18 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wasmtime::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
 
-/// A field of a store's data, through which recorders of its components find their lanes. [`Recorder::component_store`] fills it in.
-///
-/// [`Recorder::component_store`]: crate::Recorder::component_store
+/// The stores for components of a recording, by the address of their data.
 #[derive(Default)]
-pub struct ComponentLanes {
-    shared: Option<Arc<StoreLanes>>,
-}
-
-impl ComponentLanes {
-    /// The lanes of this store. `None` if the field was moved here from another store's data.
-    pub(crate) fn of_store<T: 'static>(
-        store: &mut StoreContextMut<'_, T>,
-        lanes: impl Fn(&mut T) -> &mut ComponentLanes,
-    ) -> Option<Arc<StoreLanes>> {
-        let data = address_of(store.data());
-        lanes(store.data_mut()).shared.clone().filter(|shared| shared.data == data)
-    }
-}
-
-/// Stores without [`ComponentLanes`] in their data, by the address of their data.
-#[derive(Clone, Default)]
-pub(crate) struct Stores {
-    known: Arc<Mutex<HashMap<usize, Arc<StoreLanes>>>>,
-}
+pub(crate) struct Stores(Mutex<HashMap<usize, Arc<StoreLanes>>>);
 
 impl Stores {
-    fn known(&self) -> MutexGuard<'_, HashMap<usize, Arc<StoreLanes>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn by_address(&self) -> MutexGuard<'_, HashMap<usize, Arc<StoreLanes>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The lanes of a store, if it is one of these.
-    pub(crate) fn find<T: 'static>(&self, store: &mut StoreContextMut<'_, T>) -> Option<Arc<StoreLanes>> {
-        self.known().get(&address_of(store.data())).cloned()
+    pub(super) fn find<T: 'static>(&self, store: &StoreContextMut<'_, T>) -> Option<Arc<StoreLanes>> {
+        self.by_address().get(&address_of(store.data())).cloned()
     }
 }
 
@@ -54,32 +33,14 @@ impl Stores {
 /// Use it as a `Store`, through [`AsContextMut`]. The store can't be taken out.
 pub struct RecordedStore<T: 'static> {
     shared: Arc<StoreLanes>,
-    /// The table in which its lanes are found, if not in its data.
-    among: Option<Stores>,
     store: Store<T>,
 }
 
 impl<T: 'static> RecordedStore<T> {
-    pub(crate) fn new(
-        recording: &Arc<Recording>,
-        mut store: Store<T>,
-        lanes: impl Fn(&mut T) -> &mut ComponentLanes,
-    ) -> Result<RecordedStore<T>> {
+    pub(crate) fn new(recording: &Arc<Recording>, store: Store<T>) -> Result<RecordedStore<T>> {
         let shared = StoreLanes::new(recording, &store)?;
-        lanes(store.data_mut()).shared = Some(shared.clone());
-        Ok(RecordedStore { shared, among: None, store })
-    }
-
-    /// The same for a store without [`ComponentLanes`] in its data.
-    #[cfg(feature = "instrument")]
-    pub(crate) fn among(
-        stores: &Stores,
-        recording: &Arc<Recording>,
-        store: Store<T>,
-    ) -> Result<RecordedStore<T>> {
-        let shared = StoreLanes::new(recording, &store)?;
-        stores.known().insert(shared.data, shared.clone());
-        Ok(RecordedStore { shared, among: Some(stores.clone()), store })
+        recording.stores.by_address().insert(shared.data, shared.clone());
+        Ok(RecordedStore { shared, store })
     }
 
     /// Sets the parent of the host's calls: for example a span of the host, or the request that it serves. Call it before
@@ -147,9 +108,7 @@ impl<T: 'static> Drop for RecordedStore<T> {
         inner.is_closed = true;
         let (lanes, profiles) = (std::mem::take(&mut inner.lanes), std::mem::take(&mut inner.profiles));
         drop(inner);
-        if let Some(stores) = &self.among {
-            stores.known().remove(&self.shared.data);
-        }
+        self.shared.recording.stores.by_address().remove(&self.shared.data);
         // The memories exist until the store is dropped, after this.
         drop((lanes, profiles));
     }

@@ -3,7 +3,7 @@
 use super::lanes::LanesByStore;
 use super::options::InstrumentOptions;
 use super::recordings;
-use crate::component::{self, RecordedStore};
+use crate::component::RecordedStore;
 use crate::error::{ErrorKind, Result};
 use crate::recorder::handle::Recorder;
 use kperf_rewriter::RewrittenComponent;
@@ -96,8 +96,7 @@ impl InstrumentedComponent {
         if linker.root().func_wrap(&mark, |_, ()| Ok(())).is_err() {
             return Ok(());
         }
-        let stores = self.lanes.stores().clone();
-        component::define(&self.recorder().recording, linker, move |store| stores.find(store))
+        self.recorder().add_to_component_linker(linker)
     }
 
     /// Wraps a store, so that its components of this recording are recorded: see [`RecordedStore`]. Each instance of a component with
@@ -107,7 +106,7 @@ impl InstrumentedComponent {
     ///
     /// If the store belongs to another engine than the recording.
     pub fn store<T: 'static>(&self, store: Store<T>) -> Result<RecordedStore<T>> {
-        RecordedStore::among(self.lanes.stores(), &self.recorder().recording, store)
+        self.recorder().component_store(store)
     }
 
     /// The recording: to end it, or for its counts.

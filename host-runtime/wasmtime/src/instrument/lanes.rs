@@ -1,8 +1,6 @@
 //! Lanes by store, for hosts without a lane in their stores' data.
 
 use super::modules::Modules;
-#[cfg(feature = "component-model")]
-use crate::component::Stores;
 use crate::link::host_lane::FindLane;
 use crate::link::host_lane::HostLane;
 use crate::recorder::handle::Recorder;
@@ -24,9 +22,6 @@ pub(super) struct StoreTable {
     recorder: Recorder,
     modules: Modules,
     open: Mutex<HashMap<usize, Arc<Slot>>>,
-    /// The stores of components.
-    #[cfg(feature = "component-model")]
-    stores: Stores,
 }
 
 /// The lane of a store; `None` after the store is dropped.
@@ -56,13 +51,7 @@ thread_local! {
 
 impl LanesByStore {
     pub(super) fn new(recorder: Recorder) -> LanesByStore {
-        let shared = StoreTable {
-            recorder,
-            modules: Modules::default(),
-            open: Mutex::default(),
-            #[cfg(feature = "component-model")]
-            stores: Stores::default(),
-        };
+        let shared = StoreTable { recorder, modules: Modules::default(), open: Mutex::default() };
         LanesByStore { shared: Arc::new(shared) }
     }
 
@@ -73,12 +62,6 @@ impl LanesByStore {
     /// The modules whose calls are recorded.
     pub(super) fn modules(&self) -> &Modules {
         &self.shared.modules
-    }
-
-    /// The stores of components.
-    #[cfg(feature = "component-model")]
-    pub(super) fn stores(&self) -> &Stores {
-        &self.shared.stores
     }
 
     pub(super) fn downgrade(&self) -> Weak<StoreTable> {

@@ -1,7 +1,7 @@
 //! The handle of a recording.
 
 #[cfg(feature = "component-model")]
-use crate::component::{self, ComponentLanes, RecordedStore};
+use crate::component::{self, RecordedStore};
 use crate::error::Result;
 use crate::lanes::lane::Lane;
 use crate::link::host_functions;
@@ -133,8 +133,7 @@ impl Recorder {
         HostLane::new(&self.recording)
     }
 
-    /// Defines what components with probes import, once for all stores. `lanes` finds the [`ComponentLanes`] in a store's data.
-    /// The components must run in stores that [`component_store`](Recorder::component_store) makes; in others they record nothing.
+    /// Defines what components with probes import, once for all stores. The components must run in stores that [`component_store`](Recorder::component_store) makes; in others they record nothing.
     ///
     /// # Errors
     ///
@@ -143,9 +142,8 @@ impl Recorder {
     pub fn add_to_component_linker<T: 'static>(
         &self,
         linker: &mut wasmtime::component::Linker<T>,
-        lanes: impl Fn(&mut T) -> &mut ComponentLanes + Copy + Send + Sync + 'static,
     ) -> Result<()> {
-        component::define(&self.recording, linker, move |store| ComponentLanes::of_store(store, lanes))
+        component::define(&self.recording, linker)
     }
 
     /// Wraps a store for components with probes. Each instance of a component with core modules, nested ones too, is a lane, from
@@ -155,12 +153,8 @@ impl Recorder {
     ///
     /// If the store belongs to another engine.
     #[cfg(feature = "component-model")]
-    pub fn component_store<T: 'static>(
-        &self,
-        store: wasmtime::Store<T>,
-        lanes: impl Fn(&mut T) -> &mut ComponentLanes,
-    ) -> Result<RecordedStore<T>> {
-        RecordedStore::new(&self.recording, store, lanes)
+    pub fn component_store<T: 'static>(&self, store: wasmtime::Store<T>) -> Result<RecordedStore<T>> {
+        RecordedStore::new(&self.recording, store)
     }
 
     /// Adds the symbol table of a module that was not known when the recorder was built: the bytes of its custom section

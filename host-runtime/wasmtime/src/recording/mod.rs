@@ -77,6 +77,9 @@ pub(crate) struct Recording {
     /// The ids that the symbol tables have claimed.
     pub(crate) ids: Mutex<Vec<Range<u32>>>,
     pub(crate) spare_memories: Mutex<Vec<SharedMemory>>,
+    /// The stores for components.
+    #[cfg(feature = "component-model")]
+    pub(crate) stores: crate::component::Stores,
     /// Ended lanes of host functions, for reuse: zeroing a memory takes ten times as long as everything else.
     spare_lanes: Mutex<Vec<Arc<LaneCore>>>,
     /// The clock that the embedder chose.
@@ -144,6 +147,8 @@ impl Recording {
                 unsampled: Mutex::default(),
                 progress,
             }),
+            #[cfg(feature = "component-model")]
+            stores: crate::component::Stores::default(),
             sampler: Sampler::new(sampling.unwrap_or_default().period, choice != ClockChoice::Test),
             sampling,
             codes: Mutex::default(),

@@ -6,7 +6,7 @@ use crate::common::exits::{GUEST, compile, engine, table};
 use crate::common::{outermost, recorder_with};
 use kperf_rewriter::{Options, Recording, rewrite_component};
 use kperf_trace::{Item, TraceReader};
-use kperf_wasmtime::{ClockChoice, ComponentLanes, HostLane, Recorder, is_native};
+use kperf_wasmtime::{ClockChoice, HostLane, Recorder, is_native};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use wasmtime::component::{Component, Linker as ComponentLinker};
@@ -185,13 +185,12 @@ fn a_ticker_sleeps_while_no_guest_runs_and_turns_have_their_own_time() {
         );
         let rewritten = rewrite_component(&wat::parse_str(text).unwrap(), &Options::default()).unwrap();
         let component = Component::new(&engine, &rewritten.wasm).unwrap();
-        let mut linker: ComponentLinker<ComponentLanes> = ComponentLinker::new(&engine);
-        recorder.add_to_component_linker(&mut linker, |lanes| lanes).unwrap();
+        let mut linker: ComponentLinker<()> = ComponentLinker::new(&engine);
+        recorder.add_to_component_linker(&mut linker).unwrap();
         let (recorder, engine) = (recorder.clone(), engine.clone());
         // An instance for each: the ticker doesn't sleep while one lives.
         Box::new(move || {
-            let store = Store::new(&engine, ComponentLanes::default());
-            let mut store = recorder.component_store(store, |lanes| lanes).unwrap();
+            let mut store = recorder.component_store(Store::new(&engine, ())).unwrap();
             let instance = linker.instantiate(&mut store, &component).unwrap();
             let fib = instance.get_typed_func::<(i32,), (i32,)>(&mut store, "fib").unwrap();
             nanos_of(|| store.call(|store| fib.call(store, (TURN,))))

@@ -3,7 +3,7 @@
 use crate::common::{Memory, engine_with, recorder_with};
 use kperf_rewriter::{Clock, Imported, Options, Recording, rewrite_component};
 use kperf_trace::{Event, Item, TraceContext, TraceReader, Window};
-use kperf_wasmtime::{ClockChoice, ComponentLanes, RecordedStore, Recorder, Sampling};
+use kperf_wasmtime::{ClockChoice, RecordedStore, Recorder, Sampling};
 use std::time::Duration;
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{
@@ -32,13 +32,11 @@ const GUEST: &str = r#"(component
   (func (export "deep") (param "n" u32) (canon lift (core func $i "deep")))
   (func (export "out") (canon lift (core func $i "out"))))"#;
 
-type Data = ComponentLanes;
-
 struct Guest {
     engine: Engine,
     recorder: Recorder,
     memory: Memory,
-    pre: InstancePre<Data>,
+    pre: InstancePre<()>,
     names: Vec<String>,
 }
 
@@ -51,7 +49,7 @@ impl Guest {
         config: impl FnOnce(&mut Config),
         options: &Options,
         clock: ClockChoice,
-        out: impl Fn(StoreContextMut<'_, Data>, ()) -> wasmtime::Result<()> + Send + Sync + 'static,
+        out: impl Fn(StoreContextMut<'_, ()>, ()) -> wasmtime::Result<()> + Send + Sync + 'static,
     ) -> Guest {
         let engine = engine_with(config);
         let rewritten = rewrite_component(&wat::parse_str(GUEST).unwrap(), options).unwrap();
@@ -67,7 +65,7 @@ impl Guest {
         names.sort();
         let component = Component::new(&engine, &rewritten.wasm).unwrap();
         let mut linker = Linker::new(&engine);
-        recorder.add_to_component_linker(&mut linker, |lanes: &mut Data| lanes).unwrap();
+        recorder.add_to_component_linker(&mut linker).unwrap();
         linker.root().func_wrap("out", out).unwrap();
         let pre = linker.instantiate_pre(&component).unwrap();
         let names = names.into_iter().map(|(_, name)| name).collect();
@@ -78,12 +76,11 @@ impl Guest {
         Guest::new(config, &profile(), ClockChoice::Precise)
     }
 
-    fn store(&self) -> RecordedStore<Data> {
-        let store = Store::new(&self.engine, Data::default());
-        self.recorder.component_store(store, |lanes| lanes).unwrap()
+    fn store(&self) -> RecordedStore<()> {
+        self.recorder.component_store(Store::new(&self.engine, ())).unwrap()
     }
 
-    fn call(&self, store: &mut impl AsContextMut<Data = Data>, name: &str, n: u32) -> wasmtime::Result<()> {
+    fn call(&self, store: &mut impl AsContextMut<Data = ()>, name: &str, n: u32) -> wasmtime::Result<()> {
         let instance = self.pre.instantiate(&mut *store)?;
         match name {
             "work" => {
@@ -187,7 +184,7 @@ fn a_call_that_traps_is_told_as_that() {
 /// A call from within a call of the host's, which fails and is caught there. What is open around it stays so.
 #[test]
 fn a_failure_that_the_host_catches_closes_only_its_own_calls() {
-    let inner: std::sync::Arc<std::sync::OnceLock<InstancePre<Data>>> = Default::default();
+    let inner: std::sync::Arc<std::sync::OnceLock<InstancePre<()>>> = Default::default();
     let seen = inner.clone();
     let guest = Guest::with_out(
         |_| {},
@@ -341,11 +338,10 @@ fn memories_that_are_no_recorder_s_are_refused() {
     let (recorder, _memory) = recorder_with(&engine, |builder| builder);
     let component = Component::new(&engine, wat::parse_str(foreign).unwrap()).unwrap();
     let mut linker = Linker::new(&engine);
-    recorder.add_to_component_linker(&mut linker, |lanes: &mut Data| lanes).unwrap();
+    recorder.add_to_component_linker(&mut linker).unwrap();
     let pre = linker.instantiate_pre(&component).unwrap();
     let attach = |places: &[(u32, u32, u32, u32)]| {
-        let mut store =
-            recorder.component_store(Store::new(&engine, Data::default()), |lanes| lanes).unwrap();
+        let mut store = recorder.component_store(Store::new(&engine, ())).unwrap();
         store.call(|store| {
             let instance = pre.instantiate(&mut *store)?;
             let at = instance.get_typed_func::<(u32, u32, u32, u32), ()>(&mut *store, "at")?;

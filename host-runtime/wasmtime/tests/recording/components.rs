@@ -4,8 +4,7 @@ use crate::common::{Memory, engine_with, outermost, recorder_with};
 use kperf_rewriter::{Options, rewrite_component};
 use kperf_trace::{CallParent, Event, Item, TraceContext, TraceReader};
 use kperf_wasmtime::{
-    ClockChoice, ComponentLanes, ErrorKind, InstrumentOptions, InstrumentedComponent, Recorder,
-    instrument_component,
+    ClockChoice, ErrorKind, InstrumentOptions, InstrumentedComponent, Recorder, instrument_component,
 };
 use std::time::{Duration, Instant};
 use wasmtime::component::{Component, InstancePre, Linker};
@@ -31,7 +30,6 @@ const GUEST: &str = r#"(component
 
 #[derive(Default)]
 struct Data {
-    lanes: ComponentLanes,
     logged: Vec<u32>,
 }
 
@@ -63,16 +61,14 @@ impl Guest {
         });
         let component = Component::new(&engine, &rewritten.wasm).unwrap();
         let mut linker = Linker::new(&engine);
-        recorder.add_to_component_linker(&mut linker, |data: &mut Data| &mut data.lanes).unwrap();
+        recorder.add_to_component_linker(&mut linker).unwrap();
         log(&mut linker).unwrap();
         let pre = linker.instantiate_pre(&component).unwrap();
         Guest { engine, recorder, memory, pre }
     }
 
     fn store(&self) -> kperf_wasmtime::RecordedStore<Data> {
-        self.recorder
-            .component_store(Store::new(&self.engine, Data::default()), |data| &mut data.lanes)
-            .unwrap()
+        self.recorder.component_store(Store::new(&self.engine, Data::default())).unwrap()
     }
 
     fn add(&self, store: &mut impl AsContextMut<Data = Data>) -> wasmtime::Result<u32> {
@@ -268,11 +264,10 @@ fn memories_that_are_no_recorder_s_are_refused() {
     let (recorder, _memory) = recorder_with(&engine, |builder| builder);
     let component = Component::new(&engine, wat::parse_str(FOREIGN).unwrap()).unwrap();
     let mut linker = Linker::new(&engine);
-    recorder.add_to_component_linker(&mut linker, |data: &mut Data| &mut data.lanes).unwrap();
+    recorder.add_to_component_linker(&mut linker).unwrap();
     let pre = linker.instantiate_pre(&component).unwrap();
     let attach = |places: &[(u32, u32)]| {
-        let store = Store::new(&engine, Data::default());
-        let mut store = recorder.component_store(store, |data| &mut data.lanes).unwrap();
+        let mut store = recorder.component_store(Store::new(&engine, Data::default())).unwrap();
         store.call(|store| {
             let instance = pre.instantiate(&mut *store)?;
             let at = instance.get_typed_func::<(u32, u32), (u32,)>(&mut *store, "at")?;
@@ -306,7 +301,7 @@ fn an_engine_whose_memories_move_is_refused() {
         let engine = engine_with(change);
         let (recorder, _memory) = recorder_with(&engine, |builder| builder);
         let mut linker = Linker::<Data>::new(&engine);
-        let added = recorder.add_to_component_linker(&mut linker, |data: &mut Data| &mut data.lanes);
+        let added = recorder.add_to_component_linker(&mut linker);
         let refused = added.is_err_and(|error| matches!(error.kind(), ErrorKind::MemoriesMove));
         assert_eq!(refused, moves);
         recorder.finish("completed").unwrap();
@@ -404,11 +399,10 @@ fn what_runs_while_no_component_may_be_left_has_its_time_and_no_more() {
         let rewritten =
             rewrite_component(&wat::parse_str(SLOW_REALLOC).unwrap(), &Options::default()).unwrap();
         let component = Component::new(&engine, &rewritten.wasm).unwrap();
-        let mut linker: Linker<ComponentLanes> = Linker::new(&engine);
-        recorder.add_to_component_linker(&mut linker, |lanes| lanes).unwrap();
+        let mut linker: Linker<()> = Linker::new(&engine);
+        recorder.add_to_component_linker(&mut linker).unwrap();
         std::thread::sleep(Duration::from_millis(150));
-        let store = Store::new(&engine, ComponentLanes::default());
-        let mut store = recorder.component_store(store, |lanes| lanes).unwrap();
+        let mut store = recorder.component_store(Store::new(&engine, ())).unwrap();
         let instance = linker.instantiate(&mut store, &component).unwrap();
         let run = instance.get_typed_func::<(&str,), ()>(&mut store, "run").unwrap();
         let mut measured = 0.0;
