@@ -153,6 +153,68 @@ impl Word {
             Word::Pause(ticks) => PAUSE | ticks.min(MAX_PAYLOAD),
         }
     }
+
+    /// The word's effect on the open frames.
+    #[inline]
+    pub fn effect(self) -> Effect {
+        match self {
+            Word::Enter(id) => Effect::Opens(id),
+            Word::Leave => Effect::Closes,
+            Word::Unwind { depth, .. } => Effect::ClosesTo(depth),
+            Word::Switch(stack) => Effect::Switches(stack),
+            // A leaf is entered and left.
+            Word::Leaf(_) | Word::Time(_) | Word::WideTime | Word::Mark(_) => Effect::Nothing,
+            Word::Record(_) | Word::RecordMore(_) | Word::Pause(_) => Effect::Nothing,
+        }
+    }
+
+    /// Number of the trace's events in the word. Records, pauses and times belong to other events.
+    #[inline]
+    pub fn events(self) -> u64 {
+        match self {
+            Word::Enter(_) | Word::Leave | Word::Unwind { .. } | Word::Mark(_) => 1,
+            Word::Leaf(_) => 2,
+            Word::Time(_) | Word::WideTime | Word::Switch(_) => 0,
+            Word::Record(_) | Word::RecordMore(_) | Word::Pause(_) => 0,
+        }
+    }
+}
+
+/// What a word does to the open frames of its lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The function with this FuncId is entered.
+    Opens(u32),
+    /// The innermost frame is closed.
+    Closes,
+    /// Frames deeper than this are closed.
+    ClosesTo(u32),
+    /// Another stack runs.
+    Switches(u32),
+    /// None.
+    Nothing,
+}
+
+/// A time, or another word with its effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// So many ticks have passed.
+    Passed(u64),
+    /// Another word, which may be unknown.
+    Word(u32, Effect),
+}
+
+/// The words of a block, without its header, up to a wide time that is cut off.
+pub fn steps(words: &[u8]) -> impl Iterator<Item = Step> + '_ {
+    let mut words = words.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
+    std::iter::from_fn(move || {
+        let word = words.next()?;
+        Some(match Word::decode(word) {
+            Some(Word::Time(ticks)) => Step::Passed(ticks.into()),
+            Some(Word::WideTime) => Step::Passed(u64::from(words.next()?) | u64::from(words.next()?) << 32),
+            known => Step::Word(word, known.map_or(Effect::Nothing, Word::effect)),
+        })
+    })
 }
 
 #[cfg(test)]

@@ -10,39 +10,21 @@ mod short;
 use crate::columns::{Columns, MAX_BLOCK, Times};
 use crate::encode::short::{Pen, take_calls, take_pairs};
 use kperf_abi::block::BlockHeader;
-use kperf_abi::word::{LEAF, LEAVE, MAX_FUNC_ID, WIDE_TIME, Word};
+use kperf_abi::word::{self, LEAF, LEAVE, MAX_FUNC_ID, Step, WIDE_TIME, Word};
 
 /// How many events (enters, leaves, unwinds, marks) a raw block has. A host counts them as dropped if the block can't be
 /// written.
 pub fn count_events(raw_block: &[u8]) -> u64 {
     let Some((_, words)) = BlockHeader::split(raw_block) else { return 0 };
-    let mut words = words.as_chunks::<4>().0.iter();
-    let mut events = 0;
-    while let Some(&word) = words.next() {
-        match Word::decode(u32::from_le_bytes(word)) {
-            Some(Word::WideTime) => {
-                words.nth(1);
-            }
-            Some(word) => events += events_of(word),
-            None => {}
-        }
-    }
-    events
+    let events = word::steps(words).map(|step| match step {
+        Step::Word(word, _) => Word::decode(word).map_or(0, Word::events),
+        Step::Passed(_) => 0,
+    });
+    events.sum()
 }
 
 /// How many of a block's words decide the form of its times.
 const SAMPLE: usize = 1024;
-
-/// How many events a word counts for in a summary.
-fn events_of(word: Word) -> u64 {
-    match word {
-        Word::Enter(_) | Word::Leave | Word::Unwind { .. } | Word::Mark(_) => 1,
-        Word::Leaf(_) => 2,
-        Word::Time(_) | Word::WideTime | Word::Switch(_) => 0,
-        // These words belong to an event, or to a time.
-        Word::Record(_) | Word::RecordMore(_) | Word::Pause(_) => 0,
-    }
-}
 
 /// The number of words that, if all are leaves, make as many entries as a block can have: a leaf makes two.
 const MAX_LEAVES: usize = MAX_BLOCK / 8;
@@ -176,7 +158,7 @@ impl Slow<'_> {
                             self.words = &[];
                         }
                         self.other_entries += 1;
-                        self.other_events += Word::decode(word).map_or(0, events_of);
+                        self.other_events += Word::decode(word).map_or(0, Word::events);
                         others.extend_from_slice(&bytes);
                         return Some(1);
                     }

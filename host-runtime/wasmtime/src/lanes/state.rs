@@ -2,7 +2,7 @@
 
 use kperf_abi::block::BlockHeader;
 use kperf_abi::names;
-use kperf_abi::word::Word;
+use kperf_abi::word::{self, Effect, Step};
 use wasmtime::{AsContextMut, Global, Val};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,27 +26,16 @@ impl RecorderState {
         let (header, words) = BlockHeader::split(block)?;
         let BlockHeader { depth, stack, start_ticks } = header;
         let mut state = RecorderState { depth, stack, last: start_ticks, instructions: None };
-        let mut words =
-            words.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
-        while let Some(word) = words.next() {
-            match Word::decode(word) {
-                Some(Word::Enter(_)) => state.depth = state.depth.saturating_add(1),
-                Some(Word::Leave) => state.depth = state.depth.saturating_sub(1),
-                Some(Word::Time(ticks)) => state.last = state.last.saturating_add(ticks.into()),
-                Some(Word::WideTime) => {
-                    let (Some(low), Some(high)) = (words.next(), words.next()) else { break };
-                    state.last = state.last.saturating_add(u64::from(low) | u64::from(high) << 32);
+        for step in word::steps(words) {
+            match step {
+                Step::Passed(ticks) => state.last = state.last.saturating_add(ticks),
+                Step::Word(_, Effect::Opens(_)) => state.depth = state.depth.saturating_add(1),
+                Step::Word(_, Effect::Closes) => state.depth = state.depth.saturating_sub(1),
+                Step::Word(_, Effect::ClosesTo(depth)) => state.depth = state.depth.min(depth),
+                Step::Word(_, Effect::Switches(stack)) => {
+                    (state.stack, state.depth) = (stack, saved_depth(stack));
                 }
-                Some(Word::Unwind { depth, .. }) => state.depth = state.depth.min(depth),
-                Some(Word::Switch(stack)) => {
-                    state.stack = stack;
-                    state.depth = saved_depth(stack);
-                }
-                // A leaf is entered and left.
-                Some(
-                    Word::Leaf(_) | Word::Mark(_) | Word::Record(_) | Word::RecordMore(_) | Word::Pause(_),
-                )
-                | None => {}
+                Step::Word(_, Effect::Nothing) => {}
             }
         }
         Some(state)
@@ -175,7 +164,7 @@ fn set(global: &Global, store: impl AsContextMut, value: Val) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kperf_abi::word::Reason;
+    use kperf_abi::word::{Reason, Word};
 
     fn read(words: &[u32]) -> Option<RecorderState> {
         let mut block = BlockHeader { stack: 0, depth: 2, start_ticks: 100 }.to_bytes().to_vec();

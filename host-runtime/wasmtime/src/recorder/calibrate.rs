@@ -14,7 +14,7 @@ use crate::outlet::queue::Message;
 use crate::recording::Recording;
 use crate::recording::answered::Answered;
 use kperf_abi::block::BlockHeader;
-use kperf_abi::word::Word;
+use kperf_abi::word::{self, Effect, Step};
 use kperf_trace::ProbeCost;
 use std::time::Duration;
 use wasmtime::{Engine, Linker, Module, Store, TypedFunc};
@@ -150,19 +150,19 @@ fn split(block: &[u8]) -> Round {
     let Some((_, words)) = BlockHeader::split(block) else { return round };
     let mut passed = 0;
     let mut first = true;
-    for word in words.as_chunks::<4>().0 {
-        match Word::decode(u32::from_le_bytes(*word)) {
-            Some(Word::Time(ticks)) => passed += u64::from(ticks),
-            Some(Word::Enter(_)) => {
+    for step in word::steps(words) {
+        match step {
+            Step::Passed(ticks) => passed += ticks,
+            Step::Word(_, Effect::Opens(_)) => {
                 round.calls += 1;
                 round.outside += if std::mem::take(&mut first) { 0 } else { passed };
                 passed = 0;
             }
-            Some(Word::Leave) => {
+            Step::Word(_, Effect::Closes) => {
                 round.inside += passed;
                 passed = 0;
             }
-            _ => {}
+            Step::Word(..) => {}
         }
     }
     round
@@ -191,6 +191,7 @@ fn summarize(rounds: &[Round], clock: &Clock) -> Option<ProbeCost> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kperf_abi::word::Word;
     use kperf_rewriter::{Filter, Options, Pattern, Recording, rewrite};
 
     const USUAL: Round =

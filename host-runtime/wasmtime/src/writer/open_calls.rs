@@ -1,7 +1,7 @@
 //! The open calls between two blocks of a recorder, where one file of a trace ends and the next begins.
 
 use kperf_abi::block::BlockHeader;
-use kperf_abi::word::{Reason, Word};
+use kperf_abi::word::{self, Effect, Reason, Step, Word};
 use std::collections::BTreeMap;
 
 /// The calls that a recorder's blocks have left open.
@@ -26,26 +26,18 @@ impl OpenCalls {
         self.last = header.start_ticks;
         let mut calls = self.stacks.remove(&self.running).unwrap_or_default();
         calls.resize(header.depth as usize, None);
-        let mut words = words.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
-        while let Some(word) = words.next() {
-            match Word::decode(word) {
-                Some(Word::Enter(id)) => calls.push(Some(id)),
-                Some(Word::Leave) => drop(calls.pop()),
-                Some(Word::Unwind { depth, .. }) => calls.truncate(depth as usize),
-                Some(Word::Time(ticks)) => self.last = self.last.saturating_add(ticks.into()),
-                Some(Word::WideTime) => {
-                    let (Some(low), Some(high)) = (words.next(), words.next()) else { break };
-                    self.last = self.last.saturating_add(u64::from(low) | u64::from(high) << 32);
-                }
-                Some(Word::Switch(stack)) => {
+        for step in word::steps(words) {
+            match step {
+                Step::Passed(ticks) => self.last = self.last.saturating_add(ticks),
+                Step::Word(_, Effect::Opens(id)) => calls.push(Some(id)),
+                Step::Word(_, Effect::Closes) => drop(calls.pop()),
+                Step::Word(_, Effect::ClosesTo(depth)) => calls.truncate(depth as usize),
+                Step::Word(_, Effect::Switches(stack)) => {
                     let before = std::mem::replace(&mut self.running, stack);
                     self.stacks.insert(before, calls);
                     calls = self.stacks.remove(&stack).unwrap_or_default();
                 }
-                Some(
-                    Word::Leaf(_) | Word::Mark(_) | Word::Record(_) | Word::RecordMore(_) | Word::Pause(_),
-                )
-                | None => {}
+                Step::Word(_, Effect::Nothing) => {}
             }
         }
         self.stacks.insert(self.running, calls);

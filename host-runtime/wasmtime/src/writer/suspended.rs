@@ -7,7 +7,7 @@
 use crate::outlet::queue::Suspension;
 use kperf_abi::block::{BlockHeader, HEADER_LEN};
 use kperf_abi::symbols::{ModuleIdentity, Symbol};
-use kperf_abi::word::{MAX_FUNC_ID, TIME_LIMIT, Word};
+use kperf_abi::word::{self, Effect, MAX_FUNC_ID, Step, TIME_LIMIT, Word};
 use kperf_abi::{FuncId, FuncIndex, SymbolTable};
 
 /// The function's id. No module has it: see `recording::ids_of`.
@@ -36,22 +36,16 @@ pub(super) fn put(block: &[u8], suspensions: &mut Vec<Suspension>) -> Option<Vec
     let mut depth = Some(header.depth);
     let mut next = 0;
     let mut is_changed = false;
-    let mut words = words.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
-    while let Some(word) = words.next() {
-        let decoded = Word::decode(word);
-        let passed = match decoded {
-            Some(Word::Time(ticks)) => u64::from(ticks),
-            Some(Word::WideTime) => match (words.next(), words.next()) {
-                (Some(low), Some(high)) => u64::from(low) | u64::from(high) << 32,
-                _ => break,
-            },
-            _ => {
-                depth = match decoded {
-                    Some(Word::Enter(_)) => depth.map(|depth| depth.saturating_add(1)),
-                    Some(Word::Leave) => depth.map(|depth| depth.saturating_sub(1)),
-                    Some(Word::Unwind { depth: to, .. }) => depth.map(|depth| depth.min(to)),
-                    Some(Word::Switch(_)) => None,
-                    _ => depth,
+    for step in word::steps(words) {
+        let passed = match step {
+            Step::Passed(ticks) => ticks,
+            Step::Word(word, effect) => {
+                depth = match effect {
+                    Effect::Opens(_) => depth.map(|depth| depth.saturating_add(1)),
+                    Effect::Closes => depth.map(|depth| depth.saturating_sub(1)),
+                    Effect::ClosesTo(to) => depth.map(|depth| depth.min(to)),
+                    Effect::Switches(_) => None,
+                    Effect::Nothing => depth,
                 };
                 out.extend(word.to_le_bytes());
                 continue;
