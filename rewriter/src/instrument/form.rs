@@ -8,7 +8,6 @@ mod calls;
 mod count;
 mod import;
 mod inline;
-mod instructions;
 mod profile;
 mod shape;
 
@@ -36,8 +35,8 @@ macro_rules! forms {
 forms! {
     Recording::Imported(Imported { clock: Clock::Host, .. }) => import::Import { counts: false },
     Recording::Imported(Imported { clock: Clock::Instructions, .. }) => import::Import { counts: true },
-    Recording::Inline(Inline { clock: Clock::Host, .. }) => inline::Inline,
-    Recording::Inline(Inline { clock: Clock::Instructions, .. }) => instructions::Instructions,
+    Recording::Inline(Inline { clock: Clock::Host, .. }) => inline::Inline { counts: false },
+    Recording::Inline(Inline { clock: Clock::Instructions, .. }) => inline::Inline { counts: true },
     Recording::Profile { spans: false } => profile::Profile(recorder::Form::Profile),
     Recording::Profile { spans: true } => profile::Profile(recorder::Form::ProfileSpans),
     Recording::Count => count::Count,

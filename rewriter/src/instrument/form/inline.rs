@@ -1,6 +1,7 @@
 //! The form with a recorder inside the module (`recorder.wat`).
 //!
 //! - The usual case of an event is inlined in every function.
+//! - If instructions are the clock, it always advances between an enter and its leave, so all functions share one enter and one leave.
 
 use super::calls;
 use super::shape::{Form, Kind, Needs};
@@ -10,7 +11,10 @@ use crate::instrument::parts::{PartIndices, Parts};
 use kperf_abi::{block, names, recorder};
 use wasm_encoder::ValType;
 
-pub(super) struct Inline;
+pub(super) struct Inline {
+    /// Whether instructions are the clock.
+    pub(super) counts: bool,
+}
 
 impl Form for Inline {
     fn kind(&self) -> Kind {
@@ -22,7 +26,12 @@ impl Form for Inline {
     }
 
     fn parts(&self, needs: Needs) -> Result<Parts, Error> {
-        let form = if needs.allocations { recorder::Form::InlineAllocations } else { recorder::Form::Inline };
+        let form = match (self.counts, needs.allocations) {
+            (false, false) => recorder::Form::Inline,
+            (false, true) => recorder::Form::InlineAllocations,
+            (true, false) => recorder::Form::Instructions,
+            (true, true) => recorder::Form::InstructionsAllocations,
+        };
         let pages =
             if needs.samples { |_| block::MEMORY_PAGES_WITH_SAMPLES } else { |_| block::MEMORY_PAGES };
         Parts::of_recorder(form, pages)
@@ -30,32 +39,47 @@ impl Form for Inline {
 
     fn code(&self, parts: &Parts, places: &PartIndices) -> Result<Code, Error> {
         let template = |name| parts.template(places, name);
+        let by_effect = |[calls, may_trap, pure]: [&'static str; 3]| {
+            Ok::<_, Error>(match self.counts {
+                true => ByEffect::same(template(calls)?),
+                false => {
+                    ByEffect { calls: template(calls)?, may_trap: template(may_trap)?, pure: template(pure)? }
+                }
+            })
+        };
         let inside = Events {
             timed: Timed {
                 locals: parts.template_locals(places, names::INLINE_ENTER)?,
-                enter: ByEffect {
-                    calls: template(names::INLINE_ENTER)?,
-                    may_trap: template(names::INLINE_ENTER_LEAF)?,
-                    pure: template(names::INLINE_ENTER_TRAPLESS)?,
-                },
-                leave: ByEffect {
-                    calls: template(names::INLINE_LEAVE)?,
-                    may_trap: template(names::INLINE_LEAVE_LEAF)?,
-                    pure: template(names::INLINE_LEAVE_TRAPLESS)?,
-                },
+                enter: by_effect([
+                    names::INLINE_ENTER,
+                    names::INLINE_ENTER_LEAF,
+                    names::INLINE_ENTER_TRAPLESS,
+                ])?,
+                leave: by_effect([
+                    names::INLINE_LEAVE,
+                    names::INLINE_LEAVE_LEAF,
+                    names::INLINE_LEAVE_TRAPLESS,
+                ])?,
                 unwind: template(names::INLINE_UNWIND)?,
                 takes_returned: false,
                 leave_closes: true,
             },
-            depth_only: depth_only(parts, places)?,
-            counted: counted(parts, places)?,
+            depth_only: DepthTracking {
+                locals: vec![ValType::I32],
+                note: template(names::INLINE_HERE)?,
+                close: template(names::INLINE_BACK)?,
+            },
+            counted: Counted {
+                locals: parts.template_locals(places, names::INLINE_LEAF)?,
+                leaf: template(names::INLINE_LEAF)?,
+            },
         };
         Ok(Code { inside, smaller: Some(smaller(parts, places)?) })
     }
 }
 
 /// Calls of the recorder's functions, for functions without room for more.
-pub(super) fn smaller(parts: &Parts, places: &PartIndices) -> Result<Events, Error> {
+fn smaller(parts: &Parts, places: &PartIndices) -> Result<Events, Error> {
     let function = |name| parts.function(places, name);
     Ok(Events {
         timed: Timed {
@@ -68,22 +92,5 @@ pub(super) fn smaller(parts: &Parts, places: &PartIndices) -> Result<Events, Err
         },
         depth_only: DepthTracking::default(),
         counted: Counted { locals: Vec::new(), leaf: calls::leaf(function(names::LEAF)?) },
-    })
-}
-
-/// The code in functions without a probe that may catch.
-pub(super) fn depth_only(parts: &Parts, places: &PartIndices) -> Result<DepthTracking, Error> {
-    Ok(DepthTracking {
-        locals: vec![ValType::I32],
-        note: parts.template(places, names::INLINE_HERE)?,
-        close: parts.template(places, names::INLINE_BACK)?,
-    })
-}
-
-/// The code in counted functions.
-pub(super) fn counted(parts: &Parts, places: &PartIndices) -> Result<Counted, Error> {
-    Ok(Counted {
-        locals: parts.template_locals(places, names::INLINE_LEAF)?,
-        leaf: parts.template(places, names::INLINE_LEAF)?,
     })
 }
