@@ -1,7 +1,10 @@
 //! Rewrites components: the results are valid, and their graph has the recorders and guards that they need.
 
+mod names;
+mod trampolines;
+
 use kperf_abi::recorder::Form;
-use kperf_abi::{SymbolTable, names};
+use kperf_abi::{SymbolTable, names as abi};
 use kperf_rewriter::{
     Clock, ErrorKind, Filter, Imported, Inline, Left, ModuleFeature, Options, Pattern, Recording, Records,
     RewrittenComponent, component_records, rewrite_component,
@@ -187,118 +190,6 @@ fn modules_that_are_passed_on_are_left_as_they_are() {
     );
 }
 
-#[test]
-fn trampolines_are_left_out_and_the_functions_behind_them_are_named() {
-    let rewritten = rewrite(
-        r#"(component
-          (import "demo:lib/log" (instance $log (export "line" (func (param "s" string)))))
-          (core module $shim
-            (table (export "$imports") 1 1 funcref)
-            (func (export "0") (param i32 i32) (call_indirect (param i32 i32) (local.get 0) (local.get 1) (i32.const 0))))
-          (core module $main
-            (import "demo:lib/log" "line" (func $line (param i32 i32)))
-            (memory (export "mem") 1)
-            (func $run (export "run") (call $line (i32.const 0) (i32.const 1))))
-          (core module $fixups
-            (import "" "0" (func $f (param i32 i32)))
-            (import "" "$imports" (table 1 1 funcref))
-            (elem (i32.const 0) func $f))
-          (core instance $shim (instantiate $shim))
-          (alias core export $shim "0" (core func $indirect))
-          (core instance $main (instantiate $main (with "demo:lib/log" (instance (export "line" (func $indirect))))))
-          (core func $line (canon lower (func $log "line") (memory (core memory $main "mem"))))
-          (core instance (instantiate $fixups (with "" (instance
-            (export "0" (func $line)) (export "$imports" (table $shim "$imports"))))))
-          (func (export "run") (canon lift (core func $main "run"))))"#,
-    );
-    assert_eq!(names_of(&rewritten), ["0 demo:lib/log#line", "1 main::run"]);
-    assert_eq!(rewritten.modules[0].left, Some(Left::Trampolines));
-    assert_eq!(rewritten.warnings, []);
-}
-
-/// The adapter has probes itself, so its work for the program is recorded once.
-#[test]
-fn what_a_trampoline_calls_in_another_module_is_no_call_of_the_host() {
-    let text = |fixups: &str| {
-        format!(
-            r#"(component
-          (core module $shim
-            (table (export "$imports") 1 1 funcref)
-            (func (export "0") (param i32) (call_indirect (param i32) (local.get 0) (i32.const 0))))
-          (core module $main
-            (import "wasi" "write" (func $write (param i32)))
-            (func $run (export "run") (call $write (i32.const 1)))
-            (func $more (export "more") (call $run)))
-          (core module $adapter (func $write (export "write") (param i32)))
-          (core module $fixups
-            (import "" "0" (func $f (param i32)))
-            (import "" "$imports" (table 1 1 funcref))
-            {fixups})
-          (core instance $shim (instantiate $shim))
-          (alias core export $shim "0" (core func $indirect))
-          (core instance $main (instantiate $main (with "wasi" (instance (export "write" (func $indirect))))))
-          (core instance $adapter (instantiate $adapter))
-          (core instance (instantiate $fixups (with "" (instance
-            (export "0" (func $adapter "write")) (export "$imports" (table $shim "$imports"))))))
-          (func (export "run") (canon lift (core func $main "run"))))"#
-        )
-    };
-    let rewritten = rewrite(&text("(elem (i32.const 0) func $f)"));
-    assert_eq!(names_of(&rewritten), ["0 main::run", "1 more", "2 adapter::write"]);
-    // As wit-component has it: the table is taken from the shim itself.
-    let apart = text("(elem (i32.const 0) func $f)")
-        .replace(r#"(import "" "$imports""#, r#"(import "shim" "$imports""#)
-        .replace(
-            r#" (export "$imports" (table $shim "$imports"))))"#,
-            r#")) (with "shim" (instance $shim))"#,
-        );
-    assert_eq!(names_of(&rewrite(&apart)), names_of(&rewritten));
-    // Nobody knows what such a module does.
-    let rewritten = rewrite(&text("(func $f2 (call $f (i32.const 0)))"));
-    assert_eq!(names_of(&rewritten)[..2], ["0 wasi.write", "1 main::run"]);
-}
-
-#[test]
-fn a_module_that_only_calls_through_tables_has_probes() {
-    let rewritten = rewrite(
-        r#"(component
-          (core module $vm
-            (table 1 1 funcref)
-            (elem (i32.const 0) func $leaf)
-            (func $leaf)
-            (func $dispatch (export "run") (call_indirect (i32.const 0))))
-          (core module $virtual
-            (table (export "t") 1 1 funcref)
-            (elem (i32.const 0) func $dispatch)
-            (func $dispatch (export "run") (call_indirect (i32.const 0))))
-          (core module $hidden
-            (table 1 1 funcref)
-            (func $dispatch (export "run") (call_indirect (i32.const 0))))
-          (core instance (instantiate $vm)) (core instance (instantiate $virtual)) (core instance (instantiate $hidden)))"#,
-    );
-    assert_eq!(names_of(&rewritten), ["0 leaf", "1 dispatch", "2 virtual::dispatch", "3 hidden::dispatch"]);
-}
-
-#[test]
-fn functions_of_components_that_have_equal_modules_have_names_of_their_own() {
-    let part = |name: &str| {
-        format!(
-            r#"(component ${name} (core module $main (func $x (export "x"))) (core instance (instantiate $main)))
-               (instance (instantiate ${name}))"#
-        )
-    };
-    let (a, b) = (part("a"), part("b"));
-    let rewritten = rewrite(&format!(
-        r#"(component (core module $big (func $x) (func $y)) (core instance (instantiate $big)) {a} {b})"#
-    ));
-    assert_eq!(names_of(&rewritten), ["0 x", "1 y", "2 a/main::x", "3 b/main::x"]);
-    // A path as long as one may write it would be in front of each name.
-    let deep = format!("(component ${} {a})", "n".repeat(300));
-    let rewritten = rewrite(&format!("(component (core module $big (func) (func)) {deep} {b})"));
-    let names = rewritten.modules.iter().map(|module| module.name.as_str());
-    assert_eq!(names.collect::<Vec<_>>(), ["app/big", "app/component[1]/a/main", "app/b/main"]);
-}
-
 /// Functions with a `post-return`: two core instances for each would be too many for engines.
 #[test]
 fn guards_stand_together_and_too_many_instances_are_refused() {
@@ -450,7 +341,7 @@ fn what_is_refused_is_named() {
         nested = around.finish();
     }
     assert!(refused(&nested).contains("nested"), "{}", refused(&nested));
-    assert_eq!(names::COMPONENT_HOST, "kperf:host/recorder");
+    assert_eq!(abi::COMPONENT_HOST, "kperf:host/recorder");
     let clock = Clock::Instructions;
     let counting = Recording::Inline(Inline { clock, ..Inline::default() });
     let allocations = Recording::Imported(Imported { allocations: true, ..Imported::default() });
@@ -533,123 +424,4 @@ fn a_byte_that_is_another_gives_an_error_or_a_valid_component() {
     }
     // Most of them only change a name or a number.
     assert!(valid > 1500, "{valid}");
-}
-
-/// The names of the calls from outside.
-fn exports_of(rewritten: &RewrittenComponent) -> Vec<String> {
-    let symbols = rewritten.exports.iter().flat_map(|table| &table.symbols);
-    symbols.map(|symbol| format!("{} {}", symbol.id.0, symbol.display_name())).collect()
-}
-
-/// As wit-component does it: a nested component assembles the exported instance.
-#[test]
-fn what_is_lifted_is_called_as_it_is_exported() {
-    let text = r#"(component
-      (core module $m
-        (func (export "a") (result i32) (i32.const 1))
-        (func (export "post") (param i32))
-        (func (export "run") (result i32) (i32.const 1))
-        (func (export "callback") (param i32 i32 i32) (result i32) (i32.const 0)))
-      (core instance $i (instantiate $m))
-      (func $plain (result u32) (canon lift (core func $i "a") (post-return (core func $i "post"))))
-      (func $in (result u32) (canon lift (core func $i "a")))
-      (func $bag (result u32) (canon lift (core func $i "a")))
-      (func $none (result u32) (canon lift (core func $i "a")))
-      (func $run async (canon lift (core func $i "run") async (callback (core func $i "callback"))))
-      (component $shim
-        (import "import-f" (func $f (result u32)))
-        (export "f" (func $f)))
-      (instance $shim (instantiate $shim (with "import-f" (func $in))))
-      (instance $bag (export "g" (func $bag)))
-      (export "plain" (func $plain))
-      (export "demo:a/shim@0.2.1" (instance $shim))
-      (export "demo:a/bag" (instance $bag))
-      (export "demo:a/again" (instance $bag))
-      (export "run" (func $run)))"#;
-    let rewritten = rewrite(text);
-    assert_eq!(names_of(&rewritten), ["0 m::a", "1 post", "2 m::run", "3 callback"]);
-    assert_eq!(
-        exports_of(&rewritten),
-        ["4 plain", "5 demo:a/shim@0.2.1#f", "6 demo:a/bag#g", "7 a", "8 run", "9 [callback]run"],
-        "what nobody exports is called as its core function"
-    );
-    assert_eq!(rewritten.exports[0].module.name, "app/exports");
-    let tables = kperf_rewriter::probed_component(&rewritten.wasm).expect("tables");
-    assert_eq!(tables.iter().filter(|table| **table == rewritten.exports[0]).count(), 1);
-
-    let only = |pattern: &str| {
-        let only = vec![Pattern::parse(pattern).expect("a pattern")];
-        let filter = Filter { only, ..Filter::default() };
-        let rewritten = rewrite_with(text, &Options { filter, ..Options::default() });
-        (names_of(&rewritten), exports_of(&rewritten))
-    };
-    assert_eq!(only("demo:a/bag#*"), (vec![], vec!["0 demo:a/bag#g".to_owned()]));
-    assert_eq!(only("post"), (vec!["0 post".to_owned()], vec![]));
-}
-
-#[test]
-fn what_is_lowered_is_called_as_it_is_imported() {
-    let rewritten = rewrite(
-        r#"(component
-          (import "demo:lib/log@1.2.0" (instance $log (export "line" (func)) (export "mark" (func))))
-          (import "tick" (func $tick))
-          (core func $line (canon lower (func $log "line")))
-          (core func $mark (canon lower (func $log "mark")))
-          (core func $tick (canon lower (func $tick)))
-          (core module $m
-            (import "x" "0" (func)) (import "x" "1" (func)) (import "$root" "2" (func))
-            (func (export "f")))
-          (core instance (instantiate $m
-            (with "x" (instance (export "0" (func $line)) (export "1" (func $mark))))
-            (with "$root" (instance (export "2" (func $tick))))))
-          ;; Another instance of it has other functions.
-          (core instance (instantiate $m
-            (with "x" (instance (export "0" (func $line)) (export "1" (func $tick))))
-            (with "$root" (instance (export "2" (func $tick)))))))"#,
-    );
-    assert_eq!(names_of(&rewritten), ["0 demo:lib/log@1.2.0#line", "1 x.1", "2 tick", "3 f"]);
-}
-
-/// A name may lead through any number of definitions, and back through an instance's arguments.
-#[test]
-fn names_that_lead_far_take_no_time() {
-    let mut text = String::from(
-        r#"(component
-          (core module $m (func (export "f")))
-          (core instance $i (instantiate $m))
-          (func $f0 (canon lift (core func $i "f")))
-          (component $pass (import "f" (func $f)) (export "f" (func $f)) (export "g" (func $f)))"#,
-    );
-    for n in 0..900 {
-        text += &format!(
-            "(instance $i{n} (instantiate $pass (with \"f\" (func $f{n})))) (alias export $i{n} \"f\" (func $f{}))",
-            n + 1
-        );
-    }
-    // Each instance has two of the one before.
-    text += "(instance $b0 (export \"a\" (func $f0)))";
-    for n in 0..14 {
-        let next = n + 1;
-        text +=
-            &format!("(instance $b{next} (export \"a\" (instance $b{n})) (export \"b\" (instance $b{n})))");
-    }
-    text += "(export \"last\" (func $f900)) (export \"bag\" (instance $b14)))";
-    let begun = std::time::Instant::now();
-    let rewritten = rewrite(&text);
-    assert_eq!(
-        exports_of(&rewritten),
-        ["1 f"],
-        "it is called as its core function, which is {:?}",
-        names_of(&rewritten)
-    );
-    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
-
-    let long = "n".repeat(50_000);
-    let rewritten = rewrite(&format!(
-        r#"(component (core module $m (func (export "f"))) (core instance $i (instantiate $m))
-          (func $f (canon lift (core func $i "f")))
-          (instance $x (export "{long}" (func $f)))
-          (export "x" (instance $x)))"#
-    ));
-    assert!(exports_of(&rewritten)[0].len() < 500);
 }
