@@ -2,12 +2,13 @@
 
 use kperf_abi::FuncId;
 use kperf_profile::{
-    Arc, CallGraph, CallPlaces, FlatProfile, HOST, Heap, LeftOut, Level, OTHER, Profile, Sampling, Symbols,
-    Timeline, UNSEEN, Unit, printable,
+    Arc, CallGraph, CallPlaces, CallTree, FlatProfile, HOST, Heap, LeftOut, Level, Node, OTHER, Profile,
+    Sampling, Symbols, Timeline, UNSEEN, Unit, printable,
 };
-use kperf_trace::{ClockInfo, HostInfo};
-use rustc_hash::FxHashMap;
+use kperf_trace::{ClockInfo, Header, HostInfo};
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The section `profile`. Functions are numbered from 0 in the order of their self times; vectors of functions, edges and
 /// lanes are columns.
@@ -83,6 +84,25 @@ struct Functions {
     cut_short: Vec<u64>,
 }
 
+impl Functions {
+    /// Adds what is no function.
+    fn push_sums(&mut self, name: String, sums: &Node, header: &Header) {
+        let [total, own] = [sums.total_ticks, sums.self_ticks].map(|ticks| header.nanos(ticks) as f64);
+        self.name.push(name);
+        self.module.push(-1);
+        self.imported.push(false);
+        self.place.push(0);
+        self.counted.push(false);
+        self.calls.push(sums.calls);
+        self.total_nanos.push(total);
+        self.self_nanos.push(own);
+        self.min_nanos.push(0.0);
+        self.max_nanos.push(0.0);
+        self.average_nanos.push(total / sums.calls.max(1) as f64);
+        self.cut_short.push(0);
+    }
+}
+
 /// Callers and callees by number. The host's number follows the last function's.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -135,16 +155,15 @@ impl<'a> PageData<'a> {
         let Profile { header, symbols, tree, health, .. } = profile;
         let graph = CallGraph::new(tree, symbols, header, None);
         let flat = &graph.flat;
-        let indices: FxHashMap<FuncId, u64> = flat
-            .rows
-            .iter()
-            .zip(0..)
-            .map(|(row, n)| (row.func, n))
-            .chain([HOST, UNSEEN].map(|outside| (outside, flat.rows.len() as u64)))
-            .collect();
+        let without_row = without_row(tree, flat);
+        let funcs = flat.rows.iter().map(|row| row.func).chain(without_row.keys().copied());
+        let mut indices: FxHashMap<FuncId, u64> = funcs.zip(0..).collect();
+        let outside = indices.len() as u64;
+        indices.extend([HOST, UNSEEN].map(|func| (func, outside)));
         let nanos_per_tick = 1e9 / header.clock.ticks_per_second;
         let mut places = Places::new();
-        let functions = functions(flat, symbols, &mut places);
+        let mut functions = functions(flat, symbols, &mut places);
+        without_row.iter().for_each(|(func, node)| functions.push_sums(symbols.label(*func), node, header));
         let edges = edges(&graph, &indices, profile, &mut places);
         let lanes = levels.first().map_or(&[][..], |level| &level.lanes);
         let lanes = lanes.iter().filter_map(|spans| profile.lanes.iter().find(|lane| lane.id == spans.lane));
@@ -195,9 +214,9 @@ impl<'a> PageData<'a> {
         }
     }
 
-    /// The function's number.
+    /// The function's number. One that has none is shown as outside of the guest.
     pub(super) fn index_of(&self, func: FuncId) -> u64 {
-        self.indices.get(&func).copied().unwrap_or(0)
+        self.indices.get(&func).copied().unwrap_or(self.functions.name.len() as u64)
     }
 }
 
@@ -232,6 +251,19 @@ fn sampled_notes(sampling: &Sampling) -> [Note; 2] {
         sampling.samples
     );
     [Note::new(TIMELINE, timeline), Note::new(FIGURES, figures)]
+}
+
+/// The sums of what the tree has and the flat profile hasn't: the recorder, and calls over the limit of paths.
+fn without_row(tree: &CallTree, flat: &FlatProfile) -> BTreeMap<FuncId, Node> {
+    let with_row: FxHashSet<FuncId> = flat.rows.iter().map(|row| row.func).chain([HOST, UNSEEN]).collect();
+    let mut sums = BTreeMap::new();
+    for (_, node) in tree.iter().filter(|(_, node)| !with_row.contains(&node.func)) {
+        let sum = sums.entry(node.func).or_insert_with(|| Node::new(CallTree::ROOT, node.func));
+        sum.calls = sum.calls.saturating_add(node.calls);
+        sum.self_ticks = sum.self_ticks.saturating_add(node.self_ticks);
+        sum.total_ticks = sum.total_ticks.saturating_add(node.total_ticks);
+    }
+    sums
 }
 
 fn functions(flat: &FlatProfile, symbols: &Symbols, places: &mut Places) -> Functions {
