@@ -41,7 +41,8 @@ pub struct Opts {
     /// The figure to sort by, the largest first; or `name` for alphabetical order.
     #[arg(long, value_enum, value_name = "KEY", default_value = "self")]
     sort: Key,
-    /// Show only the first N functions, 0 for all [default: 30 in a table, else all]
+    /// Show only the first N functions, 0 for all [default: in a table those that make up 99 % of the time, at most 30; else
+    /// all]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Subtract the cost of the probes, which was measured when the recording ended.
@@ -196,7 +197,7 @@ impl Opts {
         cost: Option<&ProbeCost>,
         out: &mut impl Write,
     ) -> io::Result<()> {
-        let limit = self.limit.unwrap_or(if self.format == Format::Table { 30 } else { 0 });
+        let limit = self.limit.unwrap_or_else(|| self.usual_limit(profile, rows));
         let options = self.table_options(profile);
         let (symbols, how) = (&profile.symbols, (self.format, limit));
         let listed = if limit == 0 { rows } else { rows.get(..limit).unwrap_or(rows) };
@@ -239,6 +240,25 @@ impl Opts {
             (What { by: By::Line, .. }, _) => lines::write(profile, cost, how, options, out),
             (What { by, .. }, _) => groups::write(profile, *by, cost, how, options, out),
         }
+    }
+
+    /// How many rows to show by default; 0 for all.
+    fn usual_limit(&self, profile: &Profile, rows: &[&Row]) -> usize {
+        const MAX_ROWS: usize = 30;
+        if self.format != Format::Table {
+            return 0;
+        }
+        // Small shares are exact if no time is.
+        let is_exact = profile.precision(1.0).is_none();
+        let all: f64 = rows.iter().map(|row| row.share).sum();
+        if is_exact || all <= 0.0 || self.sort != Key::SelfTime || self.what.is_given() {
+            return MAX_ROWS;
+        }
+        let sums = rows.iter().scan(0.0, |sum, row| {
+            *sum += row.share;
+            Some(*sum)
+        });
+        (sums.take_while(|sum| *sum < 0.99 * all).count() + 1).min(MAX_ROWS)
     }
 
     fn table_options(&self, profile: &Profile) -> TableOptions {
