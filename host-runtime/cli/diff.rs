@@ -281,7 +281,7 @@ fn about(profile: &Profile) -> String {
         profile.symbols.tables().iter().map(|table| table.module.name.as_str()).collect();
     let module = kperf_profile::printable(&modules.join(", ")).into_owned();
     let clock = match profile.sampling() {
-        Some(sampling) => sampled::text(sampling),
+        Some(sampling) => sampled::text(profile, sampling),
         None => clock_text(&profile.header, profile.ticks()),
     };
     format!("{module}, {}, {clock}", host_text(&profile.header))

@@ -106,7 +106,7 @@ pub fn describe(profile: &Profile) -> Trace {
         events: counts.events(),
         calls: profile.calls(),
         spans: counts.spans,
-        sampling: profile.sampling().map(sampled::text),
+        sampling: profile.sampling().map(|sampling| sampled::text(&profile, sampling)),
         leaves: counts.leaves,
         unwinds: counts.unwinds,
         marks: counts.marks,

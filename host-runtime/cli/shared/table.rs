@@ -62,7 +62,7 @@ pub fn write_head(
         (None, _) => String::new(),
     };
     match profile.sampling() {
-        Some(sampling) => writeln!(out, "# times: {}", sampled::text(sampling))?,
+        Some(sampling) => writeln!(out, "# times: {}", sampled::text(profile, sampling))?,
         None => writeln!(out, "# clock: {}{cost}", clock_text(header, profile.ticks()))?,
     }
     writeln!(out, "# host:  {}", host_text(header))?;

@@ -2,6 +2,7 @@
 
 use kperf_abi::symbols::{MAX_BYTES, MAX_SYMBOLS, SymbolsError};
 use kperf_abi::{FuncId, FunctionCode, InlinedFunction, Symbol, SymbolTable};
+use kperf_trace::{WAITING, WAITING_FOR_PROCESSOR};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -24,12 +25,17 @@ pub const RECORDER: FuncId = FuncId(u32::MAX - 4);
 
 /// Whether an id is not a real function's.
 pub fn is_stand_in(func: FuncId) -> bool {
-    func.0 >= RECORDER.0
+    func.0 >= WAITING.0
 }
 
-/// Whether an id is [`HOST`], [`UNSEEN`] or [`RECORDER`]: outside of the guest's functions.
+/// Whether an id is outside of the guest's functions: [`HOST`], [`UNSEEN`], [`RECORDER`] or a wait.
 pub fn is_outside(func: FuncId) -> bool {
-    func == HOST || func == UNSEEN || func == RECORDER
+    [HOST, UNSEEN, RECORDER, WAITING_FOR_PROCESSOR, WAITING].contains(&func)
+}
+
+/// Whether an id is that of a wait.
+pub(crate) fn is_wait(func: FuncId) -> bool {
+    func == WAITING_FOR_PROCESSOR || func == WAITING
 }
 
 /// How many problems are kept.
@@ -216,6 +222,8 @@ impl Symbols {
             None if id == UNSEEN => "[unseen]".into(),
             None if id == OTHER => "[other]".into(),
             None if id == RECORDER => "[recorder]".into(),
+            None if id == WAITING_FOR_PROCESSOR => "[waiting for a processor]".into(),
+            None if id == WAITING => "[waiting]".into(),
             None => format!("func id {}", id.0).into(),
         }
     }

@@ -67,5 +67,5 @@ pub use kperf_abi::word::Reason;
 pub use kperf_abi::{FuncId, block, word};
 pub use reader::{Item, Namer, TraceReader};
 pub use summary::{Preempted, Stall, StallKind, StallTotal, Summary, TickTotal};
-pub use window::{Window, WindowNode, WindowPlace};
+pub use window::{WAITING, WAITING_FOR_PROCESSOR, Window, WindowNode, WindowPlace};
 pub use writer::{TraceWriter, Written};

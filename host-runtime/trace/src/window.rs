@@ -39,6 +39,11 @@ pub struct Window {
     pub parent: Option<SpanLink>,
 }
 
+/// The function of a node that is time in which the thread was ready to run and had no processor.
+pub const WAITING_FOR_PROCESSOR: FuncId = FuncId(u32::MAX - 5);
+/// The function of a node that is time in which the thread waited for anything else.
+pub const WAITING: FuncId = FuncId(u32::MAX - 6);
+
 /// A place in the function of a node, where samples found the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowPlace {
@@ -175,7 +180,7 @@ impl Window {
                 back if back == index + 1 => None,
                 back => Some(index.checked_sub(back).ok_or("a node has a parent that isn't there")? as u32),
             };
-            let func = numbers.func(0)?;
+            let func = numbers.node_func()?;
             let [samples, self_ticks] = [numbers.next()?, numbers.next()?];
             window.nodes.push(WindowNode { parent, func, samples, self_ticks });
         }
@@ -245,9 +250,20 @@ impl Numbers<'_> {
         }
     }
 
+    /// The id of a node's function, or of a wait.
+    fn node_func(&mut self) -> Result<FuncId, &'static str> {
+        let id = self.next()?;
+        let is_wait = [WAITING_FOR_PROCESSOR, WAITING].iter().any(|func| u64::from(func.0) == id);
+        if is_wait { Ok(FuncId(id as u32)) } else { func_id(Some(id)) }
+    }
+
     /// A function's id, as a difference.
     fn func(&mut self, base: u64) -> Result<FuncId, &'static str> {
-        let id = self.next()?.checked_add(base).filter(|&id| id <= u64::from(kperf_abi::word::MAX_FUNC_ID));
-        id.map(|id| FuncId(id as u32)).ok_or("there is no such function id")
+        func_id(self.next()?.checked_add(base))
     }
+}
+
+fn func_id(id: Option<u64>) -> Result<FuncId, &'static str> {
+    let id = id.filter(|&id| id <= u64::from(kperf_abi::word::MAX_FUNC_ID));
+    id.map(|id| FuncId(id as u32)).ok_or("there is no such function id")
 }

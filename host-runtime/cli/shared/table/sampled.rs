@@ -7,7 +7,11 @@ use kperf_profile::{Precision, Profile, Row, Sampling, Symbols, nanos_text};
 use std::io::{self, Write};
 
 /// The line about sampling, in place of the clock's.
-pub fn text(sampling: &Sampling) -> String {
+pub fn text(profile: &Profile, sampling: &Sampling) -> String {
+    let distance = match sampling.samples {
+        0 => sampling.period_nanos,
+        samples => profile.header.nanos(sampling.busy_ticks) / samples,
+    };
     let torn = match sampling.torn {
         0 => String::new(),
         torn => format!(", {} torn", grouped(torn)),
@@ -15,7 +19,7 @@ pub fn text(sampling: &Sampling) -> String {
     format!(
         "{}, one in {}{torn}: counts of functions are exact; times, and counts by caller, are sampled",
         plural(sampling.samples, "sample"),
-        nanos_text(sampling.period_nanos)
+        nanos_text(distance)
     )
 }
 

@@ -5,7 +5,7 @@ use crate::frames::open::LaneStatus;
 use crate::limits::MAX_PATHS;
 use crate::sampled::sampling::{SampledPlace, Sampling, WindowProfile};
 use crate::sampled::share::share_out;
-use crate::symbols::{HOST, OTHER, Symbols, UNSEEN};
+use crate::symbols::{HOST, OTHER, Symbols, UNSEEN, is_wait};
 use crate::tree::links::link_number;
 use crate::tree::nodes::{CallTree, Node, NodeId};
 use kperf_abi::FuncId;
@@ -210,7 +210,9 @@ impl Windows {
                 parent
             });
             places.push(place);
-            self.sampling.busy_ticks = self.sampling.busy_ticks.saturating_add(node.self_ticks);
+            if !is_wait(node.func) {
+                self.sampling.busy_ticks = self.sampling.busy_ticks.saturating_add(node.self_ticks);
+            }
             if let Some(sum) = self.paths.nodes.get_mut(place.index()) {
                 sum.self_ticks = sum.self_ticks.saturating_add(node.self_ticks);
             }

@@ -3,6 +3,7 @@
 //! A timer interrupts the thread, and its signal handler walks the frames. The stack doesn't change meanwhile, and the
 //! guest only counts its calls. A function's count identifies its open call: while the count is the same, so is the call.
 
+mod beat;
 mod code;
 mod places;
 mod ring;
@@ -11,6 +12,7 @@ mod thread;
 mod timer;
 mod unwinding;
 
+pub(crate) use beat::{Beat, BeatTotal, this_thread};
 pub(crate) use code::Code;
 pub(crate) use target::Target;
 
@@ -18,8 +20,8 @@ use super::tree::NativePlace;
 use crate::clock::source::Clock;
 use kperf_abi::shadow::Slot;
 use kperf_trace::{WindowNode, WindowPlace};
-pub(crate) use ring::Sample;
-use ring::{Ring, Task};
+use ring::{Job, Ring, Task};
+pub(crate) use ring::{Sample, Spent};
 use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -60,9 +62,22 @@ impl Native {
         }
         let thread = self.target.thread.id();
         let unwinding = Unwinding::new();
-        self.ring.begin(thread, Task { target: self.target.clone(), clock: self.clock.clone(), unwinding });
+        self.ring.begin(
+            thread,
+            Task {
+                job: Job::Sample { target: self.target.clone(), unwinding },
+                clock: self.clock.clone(),
+                period: timer::nanos(self.period),
+            },
+        );
         *timer = Some(Timer::start(thread, self.number, self.period)?);
         Ok(())
+    }
+
+    /// How the thread has spent its time so far; `None` if it has ended.
+    pub(crate) fn spent(&self) -> Option<Spent> {
+        let thread = &self.target.thread;
+        Some(Spent { running: thread.processor_time()?, waiting: thread.waited().unwrap_or(0) })
     }
 
     /// Stops sampling. Samples already taken can still be read.

@@ -2,12 +2,14 @@
 
 use super::counts::Counts;
 use super::tree::NativePlace;
+use crate::clock::cell::TickerCell;
 use crate::clock::source::Clock;
 use kperf_abi::SymbolTable;
 use kperf_abi::shadow::Slot;
 use kperf_trace::{WindowNode, WindowPlace};
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use wasmtime::Module;
 
@@ -19,6 +21,14 @@ pub(crate) struct Sample {
     pub(crate) time: u64,
     pub(crate) whole: bool,
     pub(crate) address: usize,
+    pub(crate) spent: Option<Spent>,
+}
+
+/// There is none.
+#[derive(Clone, Copy)]
+pub(crate) struct Spent {
+    pub(crate) running: u64,
+    pub(crate) waiting: u64,
 }
 
 /// There is none.
@@ -26,6 +36,36 @@ pub(crate) enum Target {}
 
 /// There is none.
 pub(crate) enum Code {}
+
+/// There is none.
+pub(crate) enum Beat {}
+
+/// Stays zero.
+#[derive(Debug, Default)]
+pub(crate) struct BeatTotal {
+    pub(crate) count: AtomicU64,
+    pub(crate) nanos: AtomicU64,
+    pub(crate) squares: AtomicU64,
+}
+
+impl Beat {
+    pub(crate) fn start(
+        _thread: i32,
+        _cells: Vec<Arc<TickerCell>>,
+        _clock: &Clock,
+        _total: &Arc<BeatTotal>,
+    ) -> io::Result<Beat> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn thread(&self) -> i32 {
+        match *self {}
+    }
+}
+
+pub(crate) fn this_thread() -> i32 {
+    0
+}
 
 impl Target {
     pub(crate) fn of_this_thread(code: Arc<Code>, _counts: Counts) -> Result<Target, &'static str> {
@@ -45,6 +85,10 @@ impl Native {
     }
 
     pub(crate) fn start(&self) -> io::Result<()> {
+        match *self {}
+    }
+
+    pub(crate) fn spent(&self) -> Option<Spent> {
         match *self {}
     }
 

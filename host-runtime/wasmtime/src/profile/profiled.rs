@@ -2,11 +2,12 @@
 
 use super::counts::Counts;
 use super::host_calls::HostCalls;
-use super::native::{Native, Sample, Target};
+use super::native::{Native, Sample, Spent, Target};
 use super::open_calls::OpenCalls;
 use super::sampling::Sampling;
 use super::shadow::Shadow;
 use super::tree::SampleTree;
+use crate::clock::source::Clock;
 use crate::lanes::core::LaneCore;
 use crate::lanes::record::Pen;
 use crate::lanes::state::RecorderState;
@@ -18,7 +19,7 @@ use kperf_abi::shadow::{SLOTS, Slot};
 use kperf_abi::word::Reason;
 #[cfg(feature = "component-model")]
 use kperf_trace::SpanLink;
-use kperf_trace::Window;
+use kperf_trace::{WAITING, WAITING_FOR_PROCESSOR, Window};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,6 +50,16 @@ pub(crate) enum Stack {
     None,
 }
 
+impl Stack {
+    /// How the sampled thread has spent its time so far, if known.
+    fn spent(&self) -> Option<Spent> {
+        match self {
+            Stack::Native(native) => native.spent(),
+            Stack::Shadow(_) | Stack::None => None,
+        }
+    }
+}
+
 /// The counts and samples so far. Its size depends on the number of different paths in a window and the depth of the stack, both
 /// limited, not on time.
 struct Work {
@@ -65,6 +76,8 @@ struct Work {
     length: u64,
     /// The time of the last sample that was not torn.
     last: u64,
+    /// How the thread had spent its time at that sample, if known.
+    spent: Option<Spent>,
     /// The counts when the window began.
     counted: Vec<u64>,
     /// Room for a path.
@@ -106,6 +119,7 @@ impl Profiled {
             },
             length: clock.ticks(sampling.every.unwrap_or(FIRST_WINDOW)).max(1),
             last: now,
+            spent: stack.spent(),
             counted: counts.iter().map(|(_, count)| count).collect(),
             path: Vec::new(),
             gave_up: false,
@@ -148,7 +162,7 @@ impl Profiled {
                     work.path.push(Slot(u64::from(suspended) << 32 | u64::from(SUSPENDED + 1)));
                 }
                 let time = self.core.outlet.clock.now();
-                self.see(work, Sample { time, whole, address: 0 });
+                self.see(work, Sample { time, whole, address: 0, spent: None });
             }
             Stack::Native(_) => self.take_samples(work),
             Stack::None => {}
@@ -187,6 +201,8 @@ impl Profiled {
         let elapsed = now.saturating_sub(work.last);
         let middle = work.last.saturating_add(elapsed / 2);
         work.last = now;
+        let before = std::mem::replace(&mut work.spent, sample.spent);
+        let [running, for_processor, waiting] = split(elapsed, before.zip(sample.spent), clock);
         let mut pen = Pen { lane: &self.core, state: &mut work.state };
         // On a native stack a failed call is gone before its caller hears of it.
         let will_hear = self.is_native() && self.calls.open() > 0;
@@ -202,8 +218,13 @@ impl Profiled {
             Some(node) => {
                 // A sample of a path that was cut is not in the code of the remaining part.
                 let address = Some(sample.address).filter(|&address| address > 0 && !work.open.is_cut());
-                work.tree.add(node, address, elapsed);
-                window.squares += elapsed as f64 * elapsed as f64;
+                work.tree.add(node, address, running);
+                window.squares += running as f64 * running as f64;
+                for (waits, ticks) in [(WAITING_FOR_PROCESSOR, for_processor), (WAITING, waiting)] {
+                    if ticks > 0 {
+                        work.tree.add_wait(node, waits, ticks);
+                    }
+                }
             }
         }
         // If the queue is full the window goes on: other threads wait for the sampler.
@@ -357,6 +378,7 @@ impl Profiled {
         let now = self.core.outlet.clock.now();
         let idle = now.saturating_sub(std::mem::replace(&mut work.last, now));
         work.window.idle_ticks = work.window.idle_ticks.saturating_add(idle);
+        work.spent = self.stack.spent();
         if let Err(error) = self.start() {
             self.core.outlet.note_unsampled(&no_timer(&error));
         }
@@ -374,7 +396,7 @@ impl Profiled {
         if on {
             // It fails for a thread that has ended: then there is nothing to sample.
             let _ = self.start();
-            (work.last, work.window.start_ticks) = (now, now);
+            (work.last, work.window.start_ticks, work.spent) = (now, now, self.stack.spent());
             work.counted.clear();
             work.counted.extend(self.counts.iter().map(|(_, count)| count));
         } else {
@@ -444,6 +466,20 @@ impl Profiled {
         }
         Pen { lane: &self.core, state: &mut work.state }.flush();
     }
+}
+
+/// Shorter waits than this are the noise of two clocks that aren't read at once.
+const NOISE: Duration = Duration::from_micros(50);
+
+/// Of `elapsed` ticks between two samples, how many the thread ran, waited for a processor, and waited for something else.
+fn split(elapsed: u64, spent: Option<(Spent, Spent)>, clock: &Clock) -> [u64; 3] {
+    let Some((before, now)) = spent else { return [elapsed, 0, 0] };
+    let ticks = |nanos: u64| clock.ticks(Duration::from_nanos(nanos));
+    let running = ticks(now.running.saturating_sub(before.running)).min(elapsed);
+    let rest = elapsed - running;
+    let for_processor = ticks(now.waiting.saturating_sub(before.waiting)).min(rest);
+    let waiting = rest - for_processor;
+    if waiting < clock.ticks(NOISE) { [running, for_processor, 0] } else { [running, for_processor, waiting] }
 }
 
 /// Why a thread's own stack isn't sampled.

@@ -61,6 +61,15 @@ impl SampleTree {
         }
     }
 
+    /// Counts time in which the thread of a path waited.
+    pub(crate) fn add_wait(&mut self, node: u32, waits: FuncId, ticks: u64) {
+        let node = self.child(Some(node), waits).unwrap_or(node);
+        if let Some(node) = self.nodes.get_mut(node as usize) {
+            node.samples += 1;
+            node.self_ticks = node.self_ticks.saturating_add(ticks);
+        }
+    }
+
     /// Takes the nodes that have samples in themselves or below, and their places, in the order of the nodes. The tree is empty
     /// after that.
     pub(crate) fn take(&mut self) -> (Vec<WindowNode>, Vec<NativePlace>) {

@@ -1,15 +1,16 @@
 //! A ring of samples from the sampled thread to the sampler's thread.
 #![allow(unsafe_code)] // What a signal's handler needs is shared with it, and no lock may be taken there.
 
+use super::beat::Beating;
 use super::target::Target;
 use super::thread;
 use super::unwinding::{Registers, Unwinding};
+use crate::clock::perf;
 use crate::clock::source::Clock;
 use kperf_abi::shadow::Slot;
 use std::cell::UnsafeCell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
 
 /// The samples of one instance on one thread. A ring is never freed, as a signal may come late: after its instance has ended, the
 /// next one reuses it.
@@ -21,15 +22,19 @@ pub(super) struct Ring {
     handlers: AtomicUsize,
     /// What the handler needs. While the ring runs, only the handler of its thread uses it; otherwise only the thread that stopped it.
     task: UnsafeCell<Option<Task>>,
-    /// For each sample: its time; how many calls were open, with the flag [`WHOLE`]; where in its code the innermost is; and
-    /// these calls, the innermost first.
+    /// The file of the event that interrupts the thread; -1 for none.
+    event: AtomicI32,
+    /// How many samples the event has asked for.
+    asked: AtomicU64,
+    /// For each sample: its time; how many calls were open, with the flag [`WHOLE`]; where in its code the innermost is; how long
+    /// the thread was on a processor, and how long it waited for one; and these calls, the innermost first.
     cells: Box<[AtomicU64]>,
     /// How many cells were written so far, and how many were read.
     written: AtomicUsize,
     read: AtomicUsize,
     /// How many samples were lost for lack of room.
     lost: AtomicU64,
-    /// Until when no sample is taken, in ticks.
+    /// Until when no sample is taken, in nanoseconds of the thread's processor time.
     rests_until: AtomicU64,
 }
 
@@ -46,26 +51,53 @@ pub(crate) struct Sample {
     pub(crate) whole: bool,
     /// Where in its code the innermost call is; 0 if none is open.
     pub(crate) address: usize,
+    /// What the thread did until then, if known.
+    pub(crate) spent: Option<Spent>,
+}
+
+/// How a thread has spent its time so far, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spent {
+    /// On a processor.
+    pub(crate) running: u64,
+    /// Ready to run, without a processor; 0 where the system doesn't say it.
+    pub(crate) waiting: u64,
 }
 
 /// What a handler needs.
 pub(super) struct Task {
-    pub(super) target: Target,
+    pub(super) job: Job,
     pub(super) clock: Clock,
-    pub(super) unwinding: Unwinding,
+    /// How often the event is due in the end, in nanoseconds.
+    pub(super) period: u64,
+}
+
+/// What a handler does.
+pub(super) enum Job {
+    /// Takes a sample.
+    Sample { target: Target, unwinding: Unwinding },
+    /// Renews the time.
+    Beat(Beating),
+}
+
+/// At first samples come faster than later, so that short programs have enough: each period (nanoseconds) up to so many samples.
+const FAST: [(u64, u64); 2] = [(50_000, 200), (200_000, 600)];
+
+/// How often the event is due after `asked` samples, in nanoseconds.
+fn period_after(asked: u64, period: u64) -> u64 {
+    FAST.iter().find(|(_, until)| asked < *until).map_or(period, |(fast, _)| period.min(*fast))
 }
 
 const WHOLE: u64 = 1 << 63;
 /// The number of cells before the calls of a sample.
-const HEAD: usize = 3;
+const HEAD: usize = 5;
 /// More than there are calls on a stack of 1 MiB.
 const CELLS: usize = 1 << 16;
 /// The rest after a sample, as a multiple of the time that the sample took. A stack of many thousand calls
 /// takes longer than a period to walk, and the guest must get on.
 const REST: u64 = 8;
-/// The longest rest. It is enough after a walk of 65,000 calls. A handler that took longer waited for a processor, and more rest
-/// would gain nothing.
-const LONGEST_REST: Duration = Duration::from_millis(50);
+/// The longest rest, in nanoseconds. It is enough after a walk of 65,000 calls.
+const LONGEST_REST: u64 = 50_000_000;
 /// How many instances can be sampled at a time.
 const RINGS: usize = 256;
 
@@ -77,8 +109,11 @@ impl Ring {
             is_taken: AtomicBool::new(false),
             thread: AtomicI32::new(0),
             handlers: AtomicUsize::new(0),
+            event: AtomicI32::new(-1),
+            asked: AtomicU64::new(0),
             task: UnsafeCell::new(None),
-            cells: std::iter::repeat_with(AtomicU64::default).take(CELLS).collect(),
+            // SAFETY: zeros are atomics. No page of them is touched before it is needed.
+            cells: unsafe { Box::new_zeroed_slice(CELLS).assume_init() },
             written: AtomicUsize::new(0),
             read: AtomicUsize::new(0),
             lost: AtomicU64::new(0),
@@ -96,6 +131,22 @@ impl Ring {
         ALL.get(number)?.get()
     }
 
+    /// The ring of an event's file.
+    pub(super) fn of_event(file: libc::c_int) -> Option<&'static Ring> {
+        let mut rings = ALL.iter().map_while(OnceLock::get);
+        rings.find(|ring| ring.event.load(Ordering::Acquire) == file)
+    }
+
+    /// This event interrupts the thread from now on.
+    pub(super) fn listen_to(&self, event: libc::c_int) {
+        self.event.store(event, Ordering::Release);
+    }
+
+    /// How often the event is due now, in nanoseconds, if it is so in `period` in the end.
+    pub(super) fn period(&self, period: u64) -> u64 {
+        period_after(self.asked.load(Ordering::Relaxed), period)
+    }
+
     /// From now on the handler of this thread writes here.
     pub(super) fn begin(&self, thread: libc::pid_t, task: Task) {
         // SAFETY: it has been stopped, or never begun.
@@ -106,6 +157,7 @@ impl Ring {
     /// From now on no handler writes here. The handler itself must not call this.
     pub(super) fn stop(&self) {
         self.thread.store(0, Ordering::SeqCst);
+        self.event.store(-1, Ordering::SeqCst);
         while self.handlers.load(Ordering::SeqCst) > 0 {
             std::thread::yield_now();
         }
@@ -117,6 +169,7 @@ impl Ring {
     pub(super) fn give_back(&self) {
         self.read.store(self.written.load(Ordering::Acquire), Ordering::Release);
         self.lost.store(0, Ordering::Relaxed);
+        self.asked.store(0, Ordering::Relaxed);
         self.is_taken.store(false, Ordering::Release);
     }
 
@@ -129,21 +182,39 @@ impl Ring {
         self.handlers.fetch_add(1, Ordering::SeqCst);
         if self.thread.load(Ordering::SeqCst) == thread::id() {
             // SAFETY: who sets it waits for this handler, and others are of other threads.
-            if let Some(Task { target, clock, unwinding }) = unsafe { &mut *self.task.get() } {
+            if let Some(Task { job, clock, period }) = unsafe { &mut *self.task.get() } {
                 let now = clock.now();
-                if now >= self.rests_until.load(Ordering::Relaxed) {
-                    self.write(now, |found| unwinding.walk(registers, target, found));
-                    let end = clock.now();
-                    let rest = (REST * end.saturating_sub(now)).min(clock.ticks(LONGEST_REST));
-                    self.rests_until.store(end + rest, Ordering::Relaxed);
+                self.keep_pace(*period);
+                match job {
+                    Job::Beat(beating) => beating.beat(now),
+                    Job::Sample { target, unwinding } => {
+                        let running = target.thread.processor_time().unwrap_or(0);
+                        if running >= self.rests_until.load(Ordering::Relaxed) {
+                            let spent = Spent { running, waiting: target.thread.waited().unwrap_or(0) };
+                            self.write(now, spent, |found| unwinding.walk(registers, target, found));
+                            let end = target.thread.processor_time().unwrap_or(0);
+                            let rest = (REST * end.saturating_sub(running)).min(LONGEST_REST);
+                            self.rests_until.store(end + rest, Ordering::Relaxed);
+                        }
+                    }
                 }
             }
         }
         self.handlers.fetch_sub(1, Ordering::SeqCst);
     }
 
+    /// Makes the event slower after the first samples.
+    fn keep_pace(&self, period: u64) {
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        let (now, next) = (period_after(asked, period), period_after(asked + 1, period));
+        let event = self.event.load(Ordering::Relaxed);
+        if now != next && event >= 0 {
+            perf::set_period(event, next);
+        }
+    }
+
     /// `walk` reports the calls and answers whether these were all. Its callback can say that it wants no more.
-    fn write(&self, time: u64, walk: impl FnOnce(&mut dyn FnMut(Slot, usize) -> bool) -> bool) {
+    fn write(&self, time: u64, spent: Spent, walk: impl FnOnce(&mut dyn FnMut(Slot, usize) -> bool) -> bool) {
         let begin = self.written.load(Ordering::Relaxed);
         let end = self.read.load(Ordering::Acquire) + CELLS;
         let first = begin + HEAD;
@@ -167,6 +238,8 @@ impl Ring {
         self.cell(begin).store(time, Ordering::Relaxed);
         self.cell(begin + 1).store(length | if whole { WHOLE } else { 0 }, Ordering::Relaxed);
         self.cell(begin + 2).store(innermost as u64, Ordering::Relaxed);
+        self.cell(begin + 3).store(spent.running, Ordering::Relaxed);
+        self.cell(begin + 4).store(spent.waiting, Ordering::Relaxed);
         self.written.store(next, Ordering::Release);
     }
 
@@ -176,12 +249,14 @@ impl Ring {
         if begin == self.written.load(Ordering::Acquire) {
             return None;
         }
-        let [time, length, address] = [0, 1, 2].map(|n| self.cell(begin + n).load(Ordering::Relaxed));
+        let [time, length, address, running, waiting] =
+            [0, 1, 2, 3, 4].map(|n| self.cell(begin + n).load(Ordering::Relaxed));
         let end = begin + HEAD + (length & !WHOLE) as usize;
         path.clear();
         path.extend((begin + HEAD..end).rev().map(|place| Slot(self.cell(place).load(Ordering::Relaxed))));
         self.read.store(end, Ordering::Release);
-        Some(Sample { time, whole: length & WHOLE != 0, address: address as usize })
+        let spent = (running > 0).then_some(Spent { running, waiting });
+        Some(Sample { time, whole: length & WHOLE != 0, address: address as usize, spent })
     }
 
     /// How many samples were lost since the last call.
@@ -195,7 +270,9 @@ mod tests {
     use super::*;
 
     fn write(ring: &Ring, time: u64, slots: &[u64]) {
-        ring.write(time, |found| slots.iter().all(|&slot| found(Slot(slot), 7 * slot as usize)));
+        ring.write(time, Spent::default(), |found| {
+            slots.iter().all(|&slot| found(Slot(slot), 7 * slot as usize))
+        });
     }
 
     fn next(ring: &Ring, path: &mut Vec<Slot>) -> Option<(u64, bool)> {
@@ -208,7 +285,7 @@ mod tests {
         let mut path = Vec::new();
         assert_eq!(ring.next(&mut path), None);
         write(&ring, 5, &[9, 1]);
-        assert_eq!(ring.next(&mut path), Some(Sample { time: 5, whole: true, address: 63 }));
+        assert_eq!(ring.next(&mut path), Some(Sample { time: 5, whole: true, address: 63, spent: None }));
         // Far enough to go round.
         for n in 0..CELLS as u64 {
             write(&ring, n, &[3, 2, 1]);
@@ -217,7 +294,7 @@ mod tests {
             assert_eq!((next(&ring, &mut path), &*path), (Some((n + 1, true)), &[][..]));
         }
         assert_eq!((next(&ring, &mut path), ring.lost()), (None, 0));
-        ring.write(7, |_| false);
+        ring.write(7, Spent::default(), |_| false);
         assert_eq!(next(&ring, &mut path), Some((7, false)));
     }
 

@@ -2,13 +2,18 @@
 #![allow(unsafe_code)] // The C library knows threads.
 
 use crate::lanes::fiber::stack;
+use std::fs::File;
 use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
 
 /// A thread, by what the kernel calls it.
 #[derive(Clone)]
 pub(super) struct Thread {
     id: libc::pid_t,
     stack: Range<usize>,
+    /// The scheduler's statistics of it, where the system has them.
+    statistics: Option<Arc<File>>,
 }
 
 impl Thread {
@@ -21,7 +26,13 @@ impl Thread {
                  rewrite it with a shadow stack",
             );
         }
-        Ok(Thread { id: id(), stack })
+        let statistics = File::open(format!("/proc/self/task/{}/schedstat", id())).ok().map(Arc::new);
+        Ok(Thread { id: id(), stack, statistics })
+    }
+
+    /// A thread that isn't walked.
+    pub(super) fn by_id(id: libc::pid_t) -> Thread {
+        Thread { id, stack: 0..0, statistics: None }
     }
 
     pub(super) fn is(&self, other: &Thread) -> bool {
@@ -35,6 +46,30 @@ impl Thread {
 
     pub(super) fn id(&self) -> libc::pid_t {
         self.id
+    }
+}
+
+impl Thread {
+    /// How long it has been on a processor so far, in nanoseconds; `None` if it has ended. A signal's handler may call this.
+    pub(super) fn processor_time(&self) -> Option<u64> {
+        // `MAKE_THREAD_CPUCLOCK(id, CPUCLOCK_SCHED)` of the kernel.
+        let clock = (!self.id) << 3 | 6;
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the call only writes the structure.
+        let failed = unsafe { libc::clock_gettime(clock, &raw mut time) };
+        (failed == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    }
+
+    /// How long it has waited for a processor so far, in nanoseconds. A signal's handler may call this.
+    pub(super) fn waited(&self) -> Option<u64> {
+        let mut text = [0u8; 64];
+        let file = self.statistics.as_ref()?.as_raw_fd();
+        // SAFETY: the call writes at most so many bytes.
+        let length = unsafe { libc::pread(file, text.as_mut_ptr().cast(), text.len(), 0) };
+        // On a processor, waiting for one, times that it got one.
+        let mut numbers = text.get(..usize::try_from(length).ok()?)?.split(|byte| *byte == b' ');
+        let digits = numbers.nth(1)?;
+        digits.iter().try_fold(0u64, |sum, digit| Some(10 * sum + u64::from(digit.checked_sub(b'0')?)))
     }
 }
 
