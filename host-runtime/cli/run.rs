@@ -363,7 +363,11 @@ impl Opts {
                 "probes: inline, the recorder is inside every function (`--probe import` calls one beside the module)",
             );
         }
-        let builder = Recorder::builder().clock(clock).command(std::env::args()).when_full(WhenFull::Wait);
+        let builder = Recorder::builder()
+            .clock(clock)
+            .signals(true)
+            .command(std::env::args())
+            .when_full(WhenFull::Wait);
         let builder = if self.quiet { builder } else { builder.on_notice(|notice| output::warn(notice)) };
         let builder = match sampling {
             // The cost of events can't be measured: a profile has none.

@@ -13,11 +13,12 @@
 //! * The guest's thread checks the time whenever it reaches the host anyway ([`Ticker::check`]). If the time is too old,
 //!   it writes 0 instead: events then ask the host for the time until the next tick.
 //!
-//! The thread doesn't know whether guests run. So now and then it writes 0 instead of the time, and waits for an event that asks.
-//! If guests run, one asks within a microsecond. Otherwise the thread sleeps until many have asked ([`Alarm`]). It doesn't sleep
-//! while a component's recorder is open: events can't ask where calls out of the component are forbidden.
+//! While events are few, each of them reads the clock: at first, and whenever the thread finds that few ask. It finds out by writing 0
+//! instead of the time, for half a millisecond. Then it sleeps until too many ask ([`Alarm`]). It doesn't sleep while a
+//! component's recorder is open: events can't ask where calls out of the component are forbidden.
 
 mod alarm;
+mod beats;
 mod pace;
 mod slice;
 
@@ -25,7 +26,8 @@ use super::cell::TickerCell;
 use super::processors::processors;
 use super::source::Clock;
 use crate::error::{ErrorKind, Result};
-pub(crate) use alarm::Alarm;
+use alarm::Alarm;
+use beats::Beats;
 use kperf_trace::{Stall, StallKind, StallTotal, TickTotal};
 use pace::Pace;
 use std::collections::BTreeMap;
@@ -67,14 +69,15 @@ struct TickerCore {
     /// When a guest found the time too old last, in ticks: from there on until the next tick events read the clock.
     doubted: AtomicU64,
     /// What wakes the thread.
-    alarm: Arc<Alarm>,
+    alarm: Alarm,
+    beats: Beats,
     inner: Mutex<Inner>,
 }
 
 #[derive(Default)]
 struct Inner {
     /// The clocks of recorders that are inside of modules, by the numbers of their lanes.
-    cells: BTreeMap<u32, TickerCell>,
+    cells: BTreeMap<u32, Arc<TickerCell>>,
     report: TickReport,
     /// Gaps before this time don't count: there was nothing to record.
     since: u64,
@@ -122,9 +125,15 @@ impl Ticker {
         &self.shared.cell
     }
 
-    /// What to ring when an event asks the host for the time.
-    pub(crate) fn alarm(&self) -> &Arc<Alarm> {
-        &self.shared.alarm
+    /// An event of the running thread has asked the host for the time, which was `now`.
+    #[inline]
+    pub(crate) fn count_question(&self, now: u64) {
+        self.shared.count_question(now);
+    }
+
+    /// What to tell when an event has asked the host for the time.
+    pub(crate) fn asked(&self) -> Asked {
+        Asked(self.shared.clone())
     }
 
     /// Renews the clock of a lane too, from now on.
@@ -134,12 +143,21 @@ impl Ticker {
         if inner.rests && !cell.can_ask() {
             self.shared.alarm.wake();
         }
-        inner.cells.insert(lane, cell);
+        inner.cells.insert(lane, Arc::new(cell));
+        // They have other cells.
+        self.shared.beats.stop();
     }
 
     /// Stops writing the clock of a lane: after this returns, no thread writes it.
     pub(crate) fn remove(&self, lane: u32) {
-        self.shared.inner().cells.remove(&lane);
+        let mut inner = self.shared.inner();
+        inner.cells.remove(&lane);
+        self.shared.beats.stop();
+    }
+
+    /// From now on a signal's handler may renew the time on guests' own threads.
+    pub(crate) fn allow_signals(&self) {
+        self.shared.beats.allow();
     }
 
     /// If a cell's time is too old, since the ticker's thread doesn't run: makes the events that use the cell ask the host for the
@@ -162,7 +180,7 @@ impl Ticker {
 
     /// Renews the time too. For the writer's thread, every few microseconds while it works.
     pub(crate) fn also_tick(&self) {
-        if !self.few || self.shared.stop.load(Ordering::Relaxed) {
+        if !self.few || self.shared.stop.load(Ordering::Relaxed) || self.shared.beats.any() {
             return;
         }
         let now = self.shared.clock.now();
@@ -193,7 +211,7 @@ impl Ticker {
 
     /// The ticks so far.
     pub(crate) fn ticks(&self) -> TickTotal {
-        self.shared.inner().report.ticks
+        self.shared.report().ticks
     }
 
     /// Ends the thread; the time doesn't advance after this. Returns the ticks and stalls.
@@ -204,7 +222,8 @@ impl Ticker {
             // It doesn't panic; if it did, only its stalls are unknown.
             let _ = thread.join();
         }
-        self.shared.inner().report.clone()
+        self.shared.beats.stop();
+        self.shared.report()
     }
 }
 
@@ -214,7 +233,37 @@ impl Drop for Ticker {
     }
 }
 
+/// Counts events that ask for the time.
+#[derive(Clone)]
+pub(crate) struct Asked(Arc<TickerCore>);
+
+impl Asked {
+    /// An event of the running thread has asked the host for the time, which was `now`.
+    #[inline]
+    pub(crate) fn count(&self, now: u64) {
+        self.0.count_question(now);
+    }
+}
+
 impl TickerCore {
+    #[inline]
+    fn count_question(&self, now: u64) {
+        if self.alarm.ring(now) {
+            self.overload(now);
+        }
+    }
+
+    /// The running thread asks for the time too often: until the ticker's thread runs, a timer of this thread renews the time.
+    #[cold]
+    fn overload(&self, now: u64) {
+        let inner = self.inner();
+        if self.beats.begin_here(&inner.cells_that_ask(&self.cell), &self.clock, now) {
+            self.publish(&inner, now);
+        }
+        drop(inner);
+        self.alarm.wake();
+    }
+
     fn new(engine: &Engine, clock: &Clock, [patience, noise, period]: [u64; 3]) -> Arc<TickerCore> {
         let cell = TickerCell::new(engine);
         // The first event must not be in the year 1970.
@@ -229,7 +278,8 @@ impl TickerCore {
             period,
             new_until: AtomicU64::new(0),
             doubted: AtomicU64::new(0),
-            alarm: Arc::default(),
+            alarm: Alarm::default(),
+            beats: Beats::default(),
             inner: Mutex::new(Inner { since: now, last: now, ..Inner::default() }),
         })
     }
@@ -251,24 +301,29 @@ impl TickerCore {
         inner.cells.values().for_each(|cell| cell.store(time));
     }
 
-    /// Sleeps until events ask for the time, if all of them can ask. Returns the time then. The sleep is not a gap: events had exact
-    /// times.
-    fn rest(&self, pace: &Pace) -> u64 {
+    /// Lets each event read the clock until there are too many, if all of them can. Returns the time then. The sleep is not a
+    /// gap: events had exact times.
+    fn rest(&self, pace: &mut Pace) -> u64 {
         let mut inner = self.inner();
         let begun = self.clock.now();
-        if !inner.cells.values().all(TickerCell::can_ask) {
+        if !inner.cells.values().all(|cell| cell.can_ask()) {
             return begun;
         }
         inner.rests = true;
         // Before an event can see the 0.
-        self.alarm.set();
+        self.alarm.set(begun, pace.sparse());
         self.tick(&mut inner, begun, pace.usual(), true);
         drop(inner);
-        let hopes = || self.clock.now().saturating_sub(begun) < pace.hope();
+        let looks = || self.clock.now().saturating_sub(begun) < pace.look();
         let stops = || self.stop.load(Ordering::Relaxed);
-        let slept = self.alarm.wait(hopes, stops);
+        let few = (pace.sparse() * pace.look() as f64) as u32;
+        let slept = self.alarm.wait(few, looks, stops);
         let now = self.resume(|_| 0);
         if !slept || stops() {
+            return now;
+        }
+        if self.beats.any() {
+            pace.woke(now, now.saturating_sub(self.beats.begun()));
             return now;
         }
         std::thread::sleep(BACK);
@@ -289,12 +344,24 @@ impl TickerCore {
         now
     }
 
+    /// What the ticker's thread and the guests' have done.
+    fn report(&self) -> TickReport {
+        let mut report = self.inner().report.clone();
+        self.beats.add_to(&mut report.ticks);
+        report
+    }
+
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Inner {
+    /// All cells in whose place events may ask the host.
+    fn cells_that_ask(&self, of_all: &Arc<TickerCell>) -> Vec<Arc<TickerCell>> {
+        self.cells.values().filter(|cell| cell.can_ask()).chain([of_all]).cloned().collect()
+    }
+
     /// Notes a gap between two ticks. Events read the clock themselves after `doubted`. A gap of more than `usual` ticks is a stall.
     fn note(&mut self, clock: &Clock, [last, doubted, now]: [u64; 3], usual: u64) {
         let from = last.max(self.since);
@@ -316,7 +383,8 @@ impl Inner {
 fn tick(shared: &TickerCore, mut pace: Pace) {
     slice::ask_for_short_ones();
     let clock = &shared.clock;
-    let mut last = shared.inner().last;
+    // The first events may be all.
+    let mut last = if pace.rests() { shared.rest(&mut pace) } else { shared.inner().last };
     let mut awake_since = last;
     loop {
         // Read before the clock, so that a stall just before the end counts too.
@@ -330,29 +398,40 @@ fn tick(shared: &TickerCore, mut pace: Pace) {
         }
         let mut inner = shared.inner();
         if stopping {
-            let times = [inner.last, shared.doubted.load(Ordering::Relaxed), now];
-            inner.note(clock, times, pace.usual());
+            if !shared.beats.any() {
+                let times = [inner.last, shared.doubted.load(Ordering::Relaxed), now];
+                inner.note(clock, times, pace.usual());
+            }
             return;
         }
         // A guest that has just begun would see few ticks, if any: it reads the clock itself at first.
         let new_until = inner.since.saturating_add(pace.few_ticks());
         shared.new_until.store(new_until, Ordering::Relaxed);
-        // The writer may have been later.
-        if now > inner.last {
+        if shared.beats.any() {
+            // The guests' own threads renew the time.
+            inner.last = inner.last.max(now);
+        } else if now > inner.last {
+            // The writer may have been later.
             shared.tick(&mut inner, now, pace.usual(), now < new_until);
         }
         drop(inner);
         last = now;
-        pace.note(now, gap);
+        let begins_to_nap = pace.note(now, gap);
         shared.patience.store(pace.patience(), Ordering::Relaxed);
-        if pace.may_rest(now.saturating_sub(awake_since)) {
-            last = shared.rest(&pace);
+        if begins_to_nap {
+            shared.beats.begin_again(&shared.inner().cells_that_ask(&shared.cell), clock);
+        } else if pace.spins_well(now) {
+            shared.beats.stop();
+        }
+        let beats = shared.beats.any();
+        if !beats && (begins_to_nap && pace.rests() || pace.may_rest(now.saturating_sub(awake_since))) {
+            last = shared.rest(&mut pace);
             awake_since = last;
             if shared.stop.load(Ordering::Relaxed) {
                 // It may just have slept, and no event has used a tick since.
                 return;
             }
-        } else if let Some(nap) = pace.nap() {
+        } else if let Some(nap) = if beats { pace.long_nap(now, clock) } else { pace.nap() } {
             // `stop` ends it.
             std::thread::park_timeout(nap);
         }

@@ -96,13 +96,13 @@ impl Linking {
 /// The clock as a host function: one for each kind of clock, so that a call reads the clock and does nothing else. Calls count
 /// toward waking a sleeping ticker.
 pub(crate) fn now(store: impl AsContextMut, outlet: &Outlet) -> Func {
-    let alarm = outlet.ticker.as_ref().map(|ticker| ticker.alarm().clone());
-    match (outlet.clock.clone(), alarm) {
+    let asked = outlet.ticker.as_ref().map(|ticker| ticker.asked());
+    match (outlet.clock.clone(), asked) {
         (Clock::Counter(clock), None) => Func::wrap(store, move || clock.raw() as i64),
-        (Clock::Counter(clock), Some(alarm)) => Func::wrap(store, move || {
+        (Clock::Counter(clock), Some(asked)) => Func::wrap(store, move || {
             let now = clock.raw();
             // After the clock: waking a thread must not count as the callee's time.
-            alarm.ring();
+            asked.count(now);
             now as i64
         }),
         (clock @ (Clock::Instructions | Clock::Test(_)), _) => Func::wrap(store, move || clock.now() as i64),

@@ -33,7 +33,7 @@ impl Outlet {
     pub(crate) fn asked(&self) -> u64 {
         let now = self.clock.now();
         if let Some(ticker) = &self.ticker {
-            ticker.alarm().ring();
+            ticker.count_question(now);
         }
         now
     }

@@ -156,6 +156,13 @@ impl Builder {
         self
     }
 
+    /// Lets a timer of the guests' own threads renew the time of a [`ClockChoice::Ticker`] where the ticker's thread isn't run. It
+    /// raises `SIGPROF`, whose handler stays in the process. Only on Linux on x86-64; elsewhere this changes nothing.
+    pub fn signals(mut self, allowed: bool) -> Builder {
+        self.settings.signals = allowed;
+        self
+    }
+
     /// Begins the recording of guests in an engine's stores. Starts a thread that writes and, with
     /// [`ClockChoice::Ticker`], one that renews the time.
     ///

@@ -38,6 +38,8 @@ pub(crate) struct Settings {
     /// How to sample; `None` for the default.
     pub(crate) sampling: Option<Sampling>,
     pub(crate) notices: Notices,
+    /// Whether a signal may renew the time.
+    pub(crate) signals: bool,
 }
 
 impl Default for Settings {
@@ -48,6 +50,7 @@ impl Default for Settings {
             when_full: WhenFull::default(),
             sampling: None,
             notices: Notices::default(),
+            signals: false,
         }
     }
 }
@@ -133,7 +136,10 @@ impl Recording {
         settings: Settings,
         (clock, ticker): (Clock, Option<Ticker>),
     ) -> Arc<Recording> {
-        let Settings { clock: choice, queue_bytes, when_full, sampling, notices } = settings;
+        let Settings { clock: choice, queue_bytes, when_full, sampling, notices, signals } = settings;
+        if let Some(ticker) = ticker.as_ref().filter(|_| signals) {
+            ticker.allow_signals();
+        }
         let queue = Queue::new(queue_bytes);
         let progress = Progress::default();
         Arc::new(Recording {
