@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""How far shares of self time are from the truth, and how often the truth is inside of ±.
+
+usage: truth.py KPERF-WASM [RUNS]
+
+The truth is known for known.wat (60 : 30 : 10). For the Game of Life it is the mean of many profiles (`--record profile`) of this
+machine while it is idle: the cheapest probes that there are. Conditions: idle; four busy processes; one processor.
+"""
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+KPERF = sys.argv[1]
+RUNS = int(sys.argv[2]) if len(sys.argv) > 2 else 40
+LIFE = HERE.parent.parent / "examples/game-of-life/rust/life.wasm"
+KNOWN = HERE / "known.wat"
+CONDITIONS = {"idle": (0, []), "4 busy processes": (4, []), "one processor": (0, ["taskset", "-c", "0"])}
+
+
+def shares(command, prefix):
+    """The shares of self time and their errors, in points, by function."""
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder) / "t.kperf"
+        run = [KPERF, "run", "-q", "--trace", trace, *command]
+        subprocess.run(prefix + run, check=True, stdout=subprocess.DEVNULL)
+        report = subprocess.run([KPERF, "report", trace, "--format", "json"], check=True, capture_output=True)
+    functions = json.loads(report.stdout)["functions"]
+    return {f["name"]: (100 * f["share"], 100 * (f.get("share_error") or 0)) for f in functions}
+
+
+def measure(program, command, truth, condition):
+    busy, prefix = CONDITIONS[condition]
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
+    try:
+        runs = [shares(command, prefix) for _ in range(RUNS)]
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+    top = max(truth, key=truth.get)
+    errors = sorted(abs(run.get(top, (0, 0))[0] - truth[top]) for run in runs)
+    widths = [run.get(top, (0, 100))[1] for run in runs]
+    inside = [abs(run[name][0] - share) <= run[name][1] for run in runs for name, share in truth.items() if name in run]
+    print(
+        f"| {program} | {condition} | {statistics.median(errors):.1f} / {errors[-1]:.1f} | {statistics.median(widths):.1f} "
+        f"| {100 * sum(inside) / max(len(inside), 1):.0f} % of {len(inside)} |",
+        flush=True,
+    )
+
+
+def main():
+    known = {"f": 60.0, "g": 30.0, "h": 10.0}
+    profiles = [shares(["--record", "profile", LIFE, "500"], []) for _ in range(RUNS)]
+    names = [name for name, (share, _) in profiles[0].items() if share > 5]
+    life = {name: statistics.fmean(run.get(name, (0, 0))[0] for run in profiles) for name in names}
+    print(f"{RUNS} runs each, load {os.getloadavg()[0]:.1f}\n")
+    print("| program | condition | error of the largest share, median / worst | ± median | truth inside ± |")
+    print("|---|---|--:|--:|--:|")
+    for condition in CONDITIONS:
+        for length, rounds in (("10 ms", 4000), ("100 ms", 40000), ("2 s", 800000)):
+            measure(f"known.wat, {length}", [KNOWN, str(rounds)], known, condition)
+        measure("Game of Life", [LIFE, "500"], life, condition)
+        measure("known.wat, 100 ms, `--record profile`", ["--record", "profile", KNOWN, "40000"], known, condition)
+
+
+main()
