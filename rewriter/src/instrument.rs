@@ -6,7 +6,6 @@ pub(crate) mod custom;
 pub(crate) mod events;
 pub(crate) mod form;
 pub(crate) mod hints;
-#[cfg(feature = "validate")]
 pub(crate) mod limits;
 pub(crate) mod name_section;
 pub(crate) mod parts;
