@@ -13,7 +13,7 @@ use crate::shared::traces::dataset;
 use crate::shared::{input, traces};
 use anyhow::{Context, bail};
 use kperf_dataset::is_dataset;
-use kperf_profile::{Metric, Profile, ProfileDiff, Sample};
+use kperf_profile::{Metric, Profile, ProfileDiff, Sample, Unit};
 use names::Names;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -50,7 +50,10 @@ pub struct Opts {
     #[arg(long, value_name = "SHARE", value_parser = verdict::share)]
     min_share: Option<f64>,
     /// Exit with code 3 if the whole grew by more than this, or a function did that has at least 1 % of it (or --min-share,
-    /// if that is given): `10%`. With several runs a side only significant changes count.
+    /// if that is given): `10%`. Exit with code 4 if that is unknown: the change may be chance, and at
+    /// least that share of the whole. Of a hundred comparisons of equal
+    /// programs at most one is an error of chance. Instructions and calls are exact, so one run a side is enough. Times need several,
+    /// because one run doesn't say how much runs differ: `run --repeat 10`.
     #[arg(long, value_name = "CHANGE", value_parser = verdict::share)]
     fail_on: Option<f64>,
     /// Subtract the measured cost of the probes from the times of each side.
@@ -86,7 +89,7 @@ Examples:
   kperf-wasm diff old.kperf new.kperf --metric calls --fail-on 0% --min-share 0%    did any function's calls grow?
 
 Exit codes:
-  0 fine, 1 failure, 2 wrong usage, 3 it grew by more than --fail-on";
+  0 fine, 1 failure, 2 wrong usage, 3 it grew by more than --fail-on, 4 whether it did is unknown";
 
 /// What changes are judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -105,7 +108,7 @@ enum By {
 }
 
 impl Opts {
-    /// Compares. Returns exit code 3 if --fail-on finds growth.
+    /// Compares. Returns exit code 3 if --fail-on finds growth, and 4 if it may be there.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let (before, after) = match (self.traces.as_slice(), self.after.as_slice()) {
             ([dataset], []) if is_dataset(dataset) => {
@@ -161,7 +164,7 @@ impl Opts {
         let mut diff = ProfileDiff::new(&before.samples, &after.samples, metric);
         let limit =
             self.fail_on.map(|growth| Limit { growth, min_share: self.min_share.unwrap_or(0.01), metric });
-        let mut grown = limit.map(|limit| limit.exceeded_by(&diff)).unwrap_or_default();
+        let mut verdict = limit.map(|limit| limit.judge(&diff)).unwrap_or_default();
         let min_share = self.min_share.unwrap_or(0.0);
         let whole = diff.whole.clone();
         diff.rows.retain(|row| verdict::largest_share(row, &whole, metric) >= min_share);
@@ -173,11 +176,20 @@ impl Opts {
             bail!("--flame compares traces; `flame dataset/ --where ..` draws the runs of a dataset");
         }
         self.draw(metric, (&before, &after), &paths, &calls)?;
-        self.add_places(&mut grown, metric, &paths, &calls)?;
-        for grown in &grown {
-            output::error(grown);
+        self.add_places(&mut verdict.grown, metric, &paths, &calls)?;
+        for line in verdict.lines() {
+            output::error(line);
         }
-        Ok(if grown.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(3) })
+        if verdict.grown.is_empty() && !verdict.unknown.is_empty() {
+            output::hint(match diff.unit {
+                Unit::Time => {
+                    "more runs a side tell (`run --repeat 10`, or more than that), or `run --clock instructions`, which says the same \
+                     on every machine"
+                }
+                Unit::Instructions => "more runs a side tell, or runs with the same input and `--deterministic`",
+            });
+        }
+        Ok(verdict.exit_code())
     }
 
     fn side(

@@ -66,7 +66,7 @@ Examples:
   kperf-wasm rewrite app.wasm -o probed.wasm    only add the probes
 
 Exit codes:
-  0 success, 1 failure, 2 wrong usage, 3 from `diff --fail-on`; `run` ends with the guest's own exit code";
+  0 success, 1 failure, 2 wrong usage, 3 and 4 from `diff --fail-on`; `run` ends with the guest's own exit code";
 
 impl Cli {
     fn run(self) -> anyhow::Result<ExitCode> {

@@ -1,6 +1,6 @@
 //! The paths of calls on which functions grew.
 
-use super::verdict::Grown;
+use super::verdict::Finding;
 use super::{By, Opts};
 use crate::shared::flags::filters::{CallSelection, TraceContents};
 use crate::shared::traces;
@@ -15,7 +15,7 @@ impl Opts {
     /// Adds to each function that grew the path on which it grew most. Reads the traces again.
     pub(super) fn add_places(
         &self,
-        grown: &mut [Grown],
+        grown: &mut [Finding],
         metric: Metric,
         (before, after): &(&[PathBuf], &[PathBuf]),
         calls: &CallSelection<'_>,

@@ -1,6 +1,6 @@
 //! Compares two sets of runs, function by function or path by path.
 
-use crate::diff::welch::{self, Test};
+use crate::diff::welch::{self, Mean, Measured, Test};
 use crate::reading::profile::Profile;
 use crate::symbols::is_outside;
 use crate::tree::groups::Group;
@@ -22,6 +22,19 @@ pub struct Figures {
     pub total_nanos: f64,
     /// How long it was running itself, without the calls that it made.
     pub self_nanos: f64,
+    /// The errors of the times; `None` for exact ones: instructions.
+    pub errors: Option<TimeErrors>,
+}
+
+/// The errors of times as far as a run knows them, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TimeErrors {
+    /// The standard error of the total.
+    pub total: f64,
+    /// The standard error of the self time.
+    pub self_time: f64,
+    /// The smallest difference of two times.
+    pub step: f64,
 }
 
 /// One run's figures, by name.
@@ -48,9 +61,9 @@ impl Sample {
         let groups = Group::all(&profile.tree, &profile.symbols, &profile.header, compensate, name_of);
         let figures = |group: Group| {
             let Group { name, is_counted, calls, total_nanos, self_nanos, .. } = group;
-            (name, Figures { calls: calls as f64, is_counted, total_nanos, self_nanos })
+            (name, Figures { calls: calls as f64, is_counted, total_nanos, self_nanos, errors: None })
         };
-        Sample::new(groups.into_iter().map(figures).collect(), Unit::of(&profile.header))
+        Sample::new(groups.into_iter().map(figures).collect(), profile)
     }
 
     /// The figures of each path.
@@ -81,16 +94,29 @@ impl Sample {
                 figures.self_nanos += weights.self_ticks as f64 * nanos_per_tick;
             }
         });
-        Sample::new(by_name, Unit::of(&profile.header))
+        Sample::new(by_name, profile)
     }
 
-    fn new(by_name: BTreeMap<String, Figures>, unit: Unit) -> Sample {
+    fn new(mut by_name: BTreeMap<String, Figures>, profile: &Profile) -> Sample {
         let mut whole = Figures::default();
         for figures in by_name.values() {
             whole.calls += figures.calls;
             whole.self_nanos += figures.self_nanos;
         }
         whole.total_nanos = whole.self_nanos;
+        let unit = Unit::of(&profile.header);
+        // The test clock counts its readings.
+        if unit == Unit::Time && profile.header.clock.source != "test" {
+            let precision = profile.precision(whole.self_nanos);
+            for figures in by_name.values_mut().chain([&mut whole]) {
+                let errors = precision.map(|precision| TimeErrors {
+                    total: precision.standard_error(figures.total_nanos),
+                    self_time: precision.standard_error(figures.self_nanos),
+                    step: precision.resolution_nanos,
+                });
+                figures.errors = Some(errors.unwrap_or_default());
+            }
+        }
         Sample { by_name, whole, unit }
     }
 }
@@ -115,6 +141,17 @@ impl Metric {
             Metric::Calls => figures.calls,
         }
     }
+
+    /// A run's figure, and its error. A function that the run doesn't have took no time.
+    fn measured(self, figures: Option<Figures>) -> Measured {
+        let Some(figures) = figures else { return Measured { value: 0.0, error: None } };
+        let error = match self {
+            Metric::Total => figures.errors.map(|errors| (errors.total, errors.step)),
+            Metric::SelfTime => figures.errors.map(|errors| (errors.self_time, errors.step)),
+            Metric::Calls => None,
+        };
+        Measured { value: self.of(&figures), error }
+    }
 }
 
 /// A figure before and after: means over the runs.
@@ -126,12 +163,20 @@ pub struct Change {
     pub after: f64,
     /// The result of Welch's test; `None` unless there are two runs or more on both sides.
     pub test: Option<Test>,
+    means: (Mean, Mean),
 }
 
 impl Change {
-    fn new(before: &[f64], after: &[f64]) -> Change {
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-        Change { before: mean(before), after: mean(after), test: welch::test(before, after) }
+    fn new(before: &[Measured], after: &[Measured]) -> Change {
+        let values = |runs: &[Measured]| runs.iter().map(|run| run.value).collect::<Vec<f64>>();
+        let means = (Mean::of(before), Mean::of(after));
+        let test = welch::test(&values(before), &values(after));
+        Change { before: means.0.mean, after: means.1.mean, test, means }
+    }
+
+    /// The range in which `after` is above `(1 + growth) before`. It misses at each end with a probability of `miss`.
+    pub fn excess(&self, growth: f64, miss: f64) -> (f64, f64) {
+        welch::excess(self.means.0, self.means.1, growth, miss)
     }
 
     /// After less before.
@@ -217,10 +262,10 @@ fn diff_row(name: String, before: &[Option<Figures>], after: &[Option<Figures>])
         if is_counted && metric != Metric::Calls {
             return Change::default();
         }
-        let values = |side: &[Option<Figures>]| {
-            side.iter().map(|figures| figures.map_or(0.0, |figures| metric.of(&figures))).collect::<Vec<_>>()
+        let measured = |side: &[Option<Figures>]| {
+            side.iter().map(|figures| metric.measured(*figures)).collect::<Vec<_>>()
         };
-        Change::new(&values(before), &values(after))
+        Change::new(&measured(before), &measured(after))
     };
     DiffRow {
         name,

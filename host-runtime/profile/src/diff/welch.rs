@@ -1,6 +1,6 @@
 //! Welch's t-test (Welch, 1947): whether two sets of figures differ by more than chance, also if their variances differ.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// How likely a difference is just chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,6 +32,82 @@ pub(crate) fn test(before: &[f64], after: &[f64]) -> Option<Test> {
     let p = (2.0 * distribution.sf((difference / error).abs())).clamp(0.0, 1.0);
     let width = distribution.inverse_cdf(0.975) * error;
     Some(Test { interval: (difference - width, difference + width), p, p_adjusted: p })
+}
+
+/// The standard deviation of the speed of a program between two runs, as a share of its time: other programs share its processor's
+/// caches, its power and, with hyperthreads, its core. One run doesn't say how much that is.
+const SPEED: f64 = 0.25;
+
+/// One run's value, and what is known of its error.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Measured {
+    pub(crate) value: f64,
+    /// `None` for an exact value. For a time the standard error that its run knows of, which isn't all of it, and the smallest difference
+    /// of two times.
+    pub(crate) error: Option<(f64, f64)>,
+}
+
+/// The mean of runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Mean {
+    pub(crate) mean: f64,
+    /// The square of its standard error.
+    variance: f64,
+    /// How many degrees of freedom the variance has. Infinite if it is known.
+    degrees: f64,
+}
+
+impl Mean {
+    /// The error of one run's time is what the run knows, and the usual one of a machine's speed. Several runs show their errors, which
+    /// are not below those of rounding to a step.
+    pub(crate) fn of(runs: &[Measured]) -> Mean {
+        let count = runs.len().max(1) as f64;
+        let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
+        // The variance of a uniform distribution.
+        let rounding =
+            runs.iter().filter_map(|run| run.error).map(|(_, step)| step * step / 12.0).sum::<f64>();
+        match (mean_and_error(&values), runs) {
+            (Some((mean, variance)), _) => {
+                Mean { mean, variance: variance.max(rounding / (count * count)), degrees: count - 1.0 }
+            }
+            (None, [Measured { value, error: Some((error, _)) }]) => Mean {
+                mean: *value,
+                variance: error.powi(2) + (SPEED * value).powi(2),
+                degrees: f64::INFINITY,
+            },
+            _ => Mean { mean: values.iter().sum(), variance: 0.0, degrees: f64::INFINITY },
+        }
+    }
+
+    fn times(self, factor: f64) -> Mean {
+        Mean { mean: factor * self.mean, variance: factor * factor * self.variance, ..self }
+    }
+}
+
+/// The range of `after - before`. It misses at each end with a probability of `miss`.
+pub(crate) fn range(before: Mean, after: Mean, miss: f64) -> (f64, f64) {
+    let difference = after.mean - before.mean;
+    let variance = before.variance + after.variance;
+    if variance <= 0.0 {
+        return (difference, difference);
+    }
+    let freedom = |mean: Mean| mean.variance * mean.variance / mean.degrees;
+    let degrees = (variance * variance / (freedom(before) + freedom(after))).max(1.0);
+    let student = StudentsT::new(0.0, 1.0, degrees).ok().filter(|_| degrees < MANY_DEGREES);
+    let quantile = match student {
+        Some(student) => student.inverse_cdf(1.0 - miss),
+        None => Normal::standard().inverse_cdf(1.0 - miss),
+    };
+    let width = quantile * variance.sqrt();
+    (difference - width, difference + width)
+}
+
+/// From there on Student's distribution is the normal one.
+const MANY_DEGREES: f64 = 1e6;
+
+/// The range of `after - (1 + growth) before`.
+pub(crate) fn excess(before: Mean, after: Mean, growth: f64, miss: f64) -> (f64, f64) {
+    range(before.times(1.0 + growth), after, miss)
 }
 
 /// The mean, and the square of its standard error.
@@ -76,6 +152,42 @@ mod tests {
 
     /// p, and the ends of the interval.
     const REFERENCE: (f64, f64, f64) = (0.201_988_677_4, -1.696_094_052_2, 6.696_094_052_2);
+
+    fn mean(values: &[f64], step: Option<f64>) -> Mean {
+        let error = step.map(|step| (0.0, step));
+        Mean::of(&values.iter().map(|&value| Measured { value, error }).collect::<Vec<_>>())
+    }
+
+    /// As Welch's test at 5 % has it; the ends miss with 2.5 % each.
+    #[test]
+    fn ranges_are_welchs() {
+        let before = mean(&[27.5, 21.0, 19.0, 23.6, 17.0, 17.9], None);
+        let after = mean(&[27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0], Some(0.0));
+        let (start, end) = range(before, after, 0.025);
+        assert!((start - REFERENCE.1).abs() < 1e-5 && (end - REFERENCE.2).abs() < 1e-5, "{start} {end}");
+        let (start, end) = range(before, after, 0.001);
+        assert!(start < REFERENCE.1 - 1.0 && end > REFERENCE.2 + 1.0, "{start} {end}");
+    }
+
+    #[test]
+    fn one_run_has_the_error_of_its_machine_and_exact_ones_none() {
+        let [before, after] = [100.0, 130.0].map(|value| mean(&[value], None));
+        assert_eq!(excess(before, after, 0.3, 0.001), (0.0, 0.0));
+        let [before, after] = [100.0, 130.0].map(|value| mean(&[value], Some(0.0)));
+        let (start, end) = excess(before, after, 0.02, 0.001);
+        assert!(start < 0.0 && end > 100.0, "{start} {end}");
+        let (start, _) = excess(before, mean(&[1000.0], Some(0.0)), 0.02, 0.001);
+        assert!(start > 0.0, "{start}");
+    }
+
+    /// Two samples in each of three runs, and then three: the runs agree by chance.
+    #[test]
+    fn runs_that_agree_are_rounded() {
+        let (before, after) = (mean(&[2.0; 3], Some(1.0)), mean(&[3.0; 3], Some(1.0)));
+        assert!(range(before, after, 0.001).0 < 0.0);
+        let (before, after) = (mean(&[2.0; 3], None), mean(&[3.0; 3], None));
+        assert_eq!(range(before, after, 0.01), (1.0, 1.0));
+    }
 
     #[test]
     fn few_runs_or_equal_ones_are_no_trouble() {

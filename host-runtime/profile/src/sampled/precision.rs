@@ -1,6 +1,6 @@
 //! The error of sampled times.
 
-use crate::sampled::sampling::{Sampling, wilson};
+use crate::sampled::sampling::{Sampling, Z, wilson};
 use kperf_trace::{Preempted, ProbeCost, TickTotal};
 
 /// The error of times that rest on samples: a sampler's, or the ticks of a ticker.
@@ -93,6 +93,11 @@ impl Precision {
             return f64::INFINITY;
         }
         self.self_nanos * wilson(nanos / self.self_nanos.max(1.0), self.effective_samples)
+    }
+
+    /// The standard error of a sum of times by sampling, in nanoseconds. Without samples it is the time of all.
+    pub(crate) fn standard_error(&self, nanos: f64) -> f64 {
+        self.sampling_error(nanos).min(self.self_nanos) / Z
     }
 }
 

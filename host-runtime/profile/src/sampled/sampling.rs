@@ -67,10 +67,12 @@ impl Sampling {
     }
 }
 
+/// So many standard errors are half of an interval of 95 % confidence.
+pub(crate) const Z: f64 = 1.96;
+
 /// Half the width of the interval that a share lies in with 95 % confidence if `samples` found it: Wilson's score interval,
 /// which is some `1.96 sqrt(p (1 - p) / n)`, and not 0 where `p` is.
 pub(crate) fn wilson(share: f64, samples: f64) -> f64 {
-    const Z: f64 = 1.96;
     if samples <= 0.0 {
         return 1.0;
     }
