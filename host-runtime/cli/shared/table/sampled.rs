@@ -10,7 +10,7 @@ use std::io::{self, Write};
 pub fn text(profile: &Profile, sampling: &Sampling) -> String {
     let distance = match sampling.samples {
         0 => sampling.period_nanos,
-        samples => profile.header.nanos(sampling.busy_ticks) / samples,
+        samples => profile.header.nanos(sampling.busy_ticks.saturating_add(sampling.idle_ticks)) / samples,
     };
     let torn = match sampling.torn {
         0 => String::new(),

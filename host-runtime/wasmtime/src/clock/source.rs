@@ -132,7 +132,8 @@ impl Clock {
         let resolution_nanos = match (self, period_nanos) {
             (_, Some(nanos)) => nanos as f64,
             (Clock::Test(_), None) => TEST_STEP as f64,
-            (Clock::Counter(_) | Clock::Instructions, None) => 1e9 / ticks_per_second,
+            (Clock::Counter(clock), None) => counter_step(clock) as f64 * 1e9 / ticks_per_second,
+            (Clock::Instructions, None) => 1e9 / ticks_per_second,
         };
         ClockInfo {
             kind,
@@ -168,6 +169,23 @@ impl Clock {
     }
 }
 
+/// How many ticks a counter moves at a time: some processors' advance by 10 ns, whatever a tick is.
+fn counter_step(clock: &quanta::Clock) -> u64 {
+    const READINGS: usize = 256;
+    let mut last = clock.raw();
+    let distances = std::iter::repeat_with(|| {
+        let now = clock.raw();
+        now.saturating_sub(std::mem::replace(&mut last, now))
+    });
+    let greatest_common_divisor = |mut a: u64, mut b: u64| {
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    distances.take(READINGS).fold(0, greatest_common_divisor).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,6 +195,13 @@ mod tests {
         let clock = Clock::new(ClockChoice::Test);
         assert_eq!([clock.now(), clock.clone().now(), clock.now()], [1000, 2000, 3000]);
         assert_eq!(clock.info(ClockChoice::Test).ticks_per_second, 1e9);
+    }
+
+    #[test]
+    fn a_counter_s_step_divides_all_distances() {
+        let Clock::Counter(clock) = Clock::new(ClockChoice::Precise) else { panic!("a counter") };
+        let (step, begun) = (counter_step(&clock), clock.raw());
+        assert!((0..1000).all(|_| (clock.raw() - begun).is_multiple_of(step)), "{step}");
     }
 
     #[test]
