@@ -296,11 +296,13 @@ fn masked(line: &str) -> String {
         .unwrap()
     });
     // Said only where it is a hundredth or more of the time.
-    static RECORDER: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r", \S+ \S+ of it in the recorder \(\d+ %\)").unwrap());
+    static PAUSES: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r", \S+ \S+ of it (in the recorder|waiting for a processor|in waits of its own) \([^)]*\)")
+            .unwrap()
+    });
     static CLOCK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^(# )?clock:?\s.*").unwrap());
     let line = CLOCK.replace(line, "clock");
-    let line = RECORDER.replace(&line, "");
+    let line = PAUSES.replace_all(&line, "");
     let line = NUMBER.replace_all(&line, "#");
     line.split_whitespace().filter(|word| *word != "*").collect::<Vec<_>>().join(" ")
 }

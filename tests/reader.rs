@@ -37,6 +37,10 @@ fn check(trace: &Path) -> u64 {
     let rows = report["functions"].as_array().unwrap();
     let found = read["functions"].as_array().unwrap();
     assert_eq!(rows.len(), found.len(), "{trace:?}");
+    for (kind, field) in [("own", "own_wait_nanos"), ("estimated", "estimated_wait_nanos")] {
+        let [said, found] = [&report[field], &read["waits"][kind]].map(|nanos| nanos.as_f64().unwrap_or(0.0));
+        assert!((said - found).abs() <= 1.0 + found * 1e-9, "{trace:?}: {kind}");
+    }
     let mut calls = 0;
     for row in rows {
         let same = found.iter().find(|found| found["id"] == row["id"]).unwrap();
@@ -87,7 +91,7 @@ fn what_the_program_records_reads() {
         kperf(&args);
         assert!(check(&trace) > 1_000, "{name}");
         let read = read(&trace);
-        assert_eq!(read["version"], "1.3", "{name}");
+        assert_eq!(read["version"], "1.4", "{name}");
         if name != "profile" {
             let bytes = fs::read(&trace).unwrap();
             let end = bytes.windows(9).rposition(|bytes| bytes == b"\"events\":").unwrap();

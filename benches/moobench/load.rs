@@ -105,7 +105,7 @@ fn trace(
     ensure!(profile.calls() >= real::CALLS, "{} calls recorded, which are too few", profile.calls());
     let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
     if only_timed {
-        loaded.accounted.push((flat.self_nanos + flat.recorder_nanos) / wall);
+        loaded.accounted.push(flat.whole_nanos() / wall);
         return Ok(());
     }
     loaded.resolutions.push(profile.ticks().context("it has no ticker")?.resolution_nanos());

@@ -13,6 +13,7 @@
 //! | `0xec00_0000 \| b` | a record of memory begins, with 26 bits `b` |
 //! | `0xf000_0000 \| b` | 26 bits more of it |
 //! | `0xf400_0000 \| n` | pause: the last `n` ticks (26 bits) were not the guest's |
+//! | `0xf800_0000 \| w << 23 \| n` | wait: in the last ticks the guest's thread had no processor ([`Waited`]) |
 
 /// Largest FuncId that an enter can carry.
 pub const MAX_FUNC_ID: u32 = (1 << 30) - 1;
@@ -43,6 +44,8 @@ pub const RECORD: u32 = 0xec00_0000;
 pub const RECORD_MORE: u32 = 0xf000_0000;
 /// Tag of a pause. Its ticks are added.
 pub const PAUSE: u32 = 0xf400_0000;
+/// Tag of a wait. Its kind and its ticks are added.
+pub const WAIT: u32 = 0xf800_0000;
 
 /// Why frames were closed without a leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -80,6 +83,60 @@ impl Reason {
     }
 }
 
+/// Why a thread had no processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Wait {
+    /// It was ready to run, and others had the processors.
+    Processor = 0,
+    /// It waited itself: for input, for a lock, for a time.
+    Own = 1,
+    /// It was ready to run; only the sum is known, and the place of this part is a guess.
+    Estimated = 2,
+}
+
+impl Wait {
+    /// All kinds, in the order of their codes.
+    pub const ALL: [Wait; 3] = [Wait::Processor, Wait::Own, Wait::Estimated];
+}
+
+/// A wait, or a part of one, as a word has it: three bits for the kind, one for the unit (a tick, or 2^22 ticks), 22 for the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Waited(u32);
+
+impl Waited {
+    const UNIT_BITS: u32 = 22;
+    const MAX: u32 = (1 << Waited::UNIT_BITS) - 1;
+
+    /// The parts of a wait, which add up to `ticks`.
+    pub fn parts(wait: Wait, ticks: u64) -> impl Iterator<Item = Waited> {
+        let mut left = ticks;
+        std::iter::from_fn(move || {
+            let is_large = left > u64::from(Waited::MAX);
+            let scale = if is_large { Waited::UNIT_BITS } else { 0 };
+            let number = (left >> scale).min(Waited::MAX.into());
+            left -= number << scale;
+            let unit = u32::from(is_large) << Waited::UNIT_BITS;
+            (number > 0).then_some(Waited((wait as u32) << 23 | unit | number as u32))
+        })
+    }
+
+    fn decode(payload: u32) -> Option<Waited> {
+        Wait::ALL.get((payload >> 23) as usize).map(|_| Waited(payload))
+    }
+
+    /// Its kind.
+    pub fn wait(self) -> Wait {
+        Wait::ALL.get((self.0 >> 23) as usize).copied().unwrap_or(Wait::Processor)
+    }
+
+    /// How long it was, in ticks.
+    pub fn ticks(self) -> u64 {
+        let scale = if self.0 >> Waited::UNIT_BITS & 1 == 1 { Waited::UNIT_BITS } else { 0 };
+        u64::from(self.0 & Waited::MAX) << scale
+    }
+}
+
 /// A word, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
@@ -110,6 +167,8 @@ pub enum Word {
     RecordMore(u32),
     /// The number of last ticks in which the guest's thread worked for the recorder, or waited for it.
     Pause(u32),
+    /// A part of the last ticks in which the guest's thread had no processor.
+    Wait(Waited),
 }
 
 impl Word {
@@ -130,6 +189,7 @@ impl Word {
                 11 => Word::Record(payload),
                 12 => Word::RecordMore(payload),
                 13 => Word::Pause(payload),
+                14 => Word::Wait(Waited::decode(payload)?),
                 _ => return None,
             },
             _ => return None,
@@ -151,6 +211,7 @@ impl Word {
             Word::Record(bits) => RECORD | bits & MAX_PAYLOAD,
             Word::RecordMore(bits) => RECORD_MORE | bits & MAX_PAYLOAD,
             Word::Pause(ticks) => PAUSE | ticks.min(MAX_PAYLOAD),
+            Word::Wait(waited) => WAIT | waited.0,
         }
     }
 
@@ -164,7 +225,7 @@ impl Word {
             Word::Switch(stack) => Effect::Switches(stack),
             // A leaf is entered and left.
             Word::Leaf(_) | Word::Time(_) | Word::WideTime | Word::Mark(_) => Effect::Nothing,
-            Word::Record(_) | Word::RecordMore(_) | Word::Pause(_) => Effect::Nothing,
+            Word::Record(_) | Word::RecordMore(_) | Word::Pause(_) | Word::Wait(_) => Effect::Nothing,
         }
     }
 
@@ -175,7 +236,7 @@ impl Word {
             Word::Enter(_) | Word::Leave | Word::Unwind { .. } | Word::Mark(_) => 1,
             Word::Leaf(_) => 2,
             Word::Time(_) | Word::WideTime | Word::Switch(_) => 0,
-            Word::Record(_) | Word::RecordMore(_) | Word::Pause(_) => 0,
+            Word::Record(_) | Word::RecordMore(_) | Word::Pause(_) | Word::Wait(_) => 0,
         }
     }
 }
@@ -234,6 +295,7 @@ mod tests {
             Word::Pause(1),
             Word::Pause(MAX_PAYLOAD),
         ]);
+        words.extend(Wait::ALL.iter().flat_map(|&wait| Waited::parts(wait, u64::MAX >> 16).map(Word::Wait)));
         words.extend(Reason::ALL.map(|reason| Word::Unwind { depth: MAX_PAYLOAD, reason }));
         for word in words {
             assert_eq!(Word::decode(word.encode()), Some(word));
@@ -241,8 +303,20 @@ mod tests {
     }
 
     #[test]
+    fn the_parts_of_a_wait_add_up() {
+        for ticks in [0, 1, (1 << 22) - 1, 1 << 22, (1 << 22) + 1, (1 << 44) - 1, (1 << 45) + 12_345] {
+            let parts: Vec<Waited> = Waited::parts(Wait::Own, ticks).collect();
+            assert_eq!(parts.iter().map(|part| part.ticks()).sum::<u64>(), ticks);
+            assert!(
+                parts.len() <= 4 && parts.iter().all(|part| part.wait() == Wait::Own),
+                "{ticks}: {parts:?}"
+            );
+        }
+    }
+
+    #[test]
     fn unknown_words_are_refused() {
-        for word in [0xe000_0001, 0xd800_0000, 0xffff_ffff] {
+        for word in [0xe000_0001, 0xd800_0000, 0xf980_0000, 0xffff_ffff] {
             assert_eq!(Word::decode(word), None, "{word:#x}");
         }
     }

@@ -114,6 +114,7 @@ class Trace:
         self.functions = defaultdict(Function)
         self.lanes = defaultdict(Lane)
         self.events, self.marks, self.anchors, self.unknown = Counter(), 0, [], []
+        self.waits = Counter()
         self.samples, self.profile_calls, self.profile_ticks = 0, Counter(), Counter()
         if data[:6] != b"KPERF\0" or data[6] != 1:
             raise SystemExit(f"not a trace of version 1: {data[:8]!r}")
@@ -309,8 +310,16 @@ class Trace:
         elif word >> 26 == 0xE8000000 >> 26:
             self.marks += 1
         elif word >> 26 == 0xF4000000 >> 26 and lane.open:
-            innermost = lane.open[-1]
-            innermost[2] += min(word & 0x3FFFFFF, lane.now - innermost[1])
+            self.no_self_time(lane, word & 0x3FFFFFF)
+        elif word >> 26 == 0xF8000000 >> 26 and lane.open and word >> 23 & 7 < 3:
+            ticks = (word & 0x3FFFFF) << (22 if word >> 22 & 1 else 0)
+            self.waits[("processor", "own", "estimated")[word >> 23 & 7]] += ticks
+            self.no_self_time(lane, ticks)
+
+    @staticmethod
+    def no_self_time(lane, ticks):
+        innermost = lane.open[-1]
+        innermost[2] += min(ticks, lane.now - innermost[1])
 
     def enter(self, lane, id):
         self.events["enters"] += 1
@@ -340,7 +349,8 @@ class Trace:
         _torn, _cut, _idle, _squares = (body.leb() for _ in range(4))
         for _ in range(body.leb()):
             _back, id, _samples, ticks = (body.leb() for _ in range(4))
-            self.profile_ticks[id] += ticks
+            if id < 1 << 30:
+                self.profile_ticks[id] += ticks
         next = 0
         for _ in range(body.leb()):
             next += body.leb()
@@ -384,6 +394,7 @@ class Trace:
             "lost": self.events["lost"],
             "anchors": self.anchors,
             "samples": self.samples,
+            "waits": {kind: ticks * nanos for kind, ticks in self.waits.items()},
             "unknown": self.unknown,
             "notes": self.notes,
             "functions": rows,

@@ -4,7 +4,7 @@ use super::Lines;
 use crate::shared::table::{clock_text, fine_text, grouped, host_text, plural, sampled};
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_profile::{Profile, Unit, nanos_text, printable};
-use kperf_trace::{ClockKind, Header, Preempted, StallTotal, TickTotal};
+use kperf_trace::{ClockKind, Header, Preempted, StallTotal, TickTotal, Waits};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
@@ -30,6 +30,9 @@ pub struct Trace {
     /// Time that other processes took from the guests' threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     preempted: Option<Preempted>,
+    /// Whether the trace has that as waits; `None` if it doesn't.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits: Option<Waits>,
     outcome: Option<String>,
     #[serde(skip)]
     is_whole: bool,
@@ -101,6 +104,7 @@ pub fn describe(profile: &Profile) -> Trace {
         wall_nanos: profile.wall_nanos(),
         cpu_nanos: health.summary.as_ref().and_then(|summary| summary.cpu_nanos),
         preempted: health.summary.as_ref().and_then(|summary| summary.preempted),
+        waits: health.summary.as_ref().map(|summary| summary.waits).filter(|waits| *waits != Waits::Unknown),
         outcome: health.outcome().map(str::to_owned),
         is_whole: health.summary.is_some(),
         events: counts.events(),
@@ -179,8 +183,13 @@ pub fn text(trace: &Trace) -> String {
         lines.add(
             "preempted",
             format_args!(
-                "other threads had the guest's processor {taken}, it waited for {}",
-                nanos_text(nanos)
+                "other threads had the guest's processor {taken}, it waited for {}{}",
+                nanos_text(nanos),
+                match trace.waits {
+                    Some(Waits::Exact) => ": in no self time",
+                    Some(Waits::Estimated) => ": in no self time, its places are estimated",
+                    Some(Waits::Unknown) | None => ", which self times may include",
+                }
             ),
         );
     }

@@ -9,7 +9,7 @@ use fit::{Shown, Texts};
 use kperf_profile::{
     Caller, FlatProfile, Precision, Profile, Row, Symbols, Unit, nanos_text, printable, rough_text,
 };
-use kperf_trace::{ClockKind, Header, TickTotal};
+use kperf_trace::{ClockKind, Header, TickTotal, Wait};
 use std::io::{self, Write};
 
 pub use kperf_profile::{grouped, plural};
@@ -73,14 +73,8 @@ pub fn write_head(
         Unit::Time => unit.text(profile.wall_nanos()),
         Unit::Instructions => unit.text(flat.self_nanos.max(0.0).round() as u64),
     };
-    // Less than a hundredth of all time is not shown.
-    let recorder = if flat.recorder_nanos <= 0.0 || flat.recorder_nanos * 100.0 < flat.self_nanos {
-        String::new()
-    } else {
-        let share = 100.0 * flat.recorder_nanos / (flat.self_nanos + flat.recorder_nanos);
-        format!(", {} of it in the recorder ({share:.0} %)", unit.text(flat.recorder_nanos.round() as u64))
-    };
-    writeln!(out, "# {} {wall}{recorder}{outcome}", if unit == Unit::Time { "wall: " } else { "count:" })?;
+    let pauses = pauses_text(profile, flat);
+    writeln!(out, "# {} {wall}{pauses}{outcome}", if unit == Unit::Time { "wall: " } else { "count:" })?;
     if let Some(sampling) = profile.sampling() {
         writeln!(out, "# seen:  {}", sampled::busy_text(profile, sampling))?;
     }
@@ -121,6 +115,24 @@ pub fn write_head(
         )?;
     }
     Ok(())
+}
+
+/// The times that are no function's. Less than a hundredth of all time is not shown.
+fn pauses_text(profile: &Profile, flat: &FlatProfile) -> String {
+    let unit = Unit::of(&profile.header);
+    let estimated = profile.health.counts.waited[Wait::Estimated as usize];
+    let guess = if estimated > 0 { ", its places estimated" } else { "" };
+    let parts = [
+        (flat.recorder_nanos, "in the recorder", ""),
+        (flat.processor_nanos, "waiting for a processor", guess),
+        (flat.waiting_nanos, "in waits of its own", ""),
+    ];
+    let shown = parts.into_iter().filter(|(nanos, ..)| *nanos > 0.0 && nanos * 100.0 >= flat.whole_nanos());
+    let text = |(nanos, what, guess): (f64, _, _)| {
+        let share = 100.0 * nanos / flat.whole_nanos();
+        format!(", {} of it {what} ({share:.0} %{guess})", unit.text(nanos.round() as u64))
+    };
+    shown.map(text).collect()
 }
 
 /// The titles of columns, and a function that gives the cells of a row.

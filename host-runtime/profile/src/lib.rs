@@ -65,7 +65,8 @@ pub use report::json::{PERCENTILES, id_of, percentiles, write_json};
 pub use sampled::precision::Precision;
 pub use sampled::sampling::{SampledPlace, SampledPlaces, Sampling, TreePlaces, WindowProfile};
 pub use symbols::{
-    HOST, LOST, OTHER, RECORDER, Symbols, SymbolsProblem, UNSEEN, is_outside, is_stand_in, printable,
+    HOST, LOST, OTHER, PAUSES, RECORDER, Symbols, SymbolsProblem, UNSEEN, WAITING, WAITING_FOR_PROCESSOR,
+    is_outside, is_pause, is_stand_in, printable,
 };
 pub use text::{grouped, nanos_text, plural, rough_text};
 pub use time::histogram::{Bucket, Histogram, Histograms};

@@ -2,13 +2,14 @@
 
 use kperf_abi::symbols::{MAX_BYTES, MAX_SYMBOLS, SymbolsError};
 use kperf_abi::{FuncId, FunctionCode, InlinedFunction, Symbol, SymbolTable};
-use kperf_trace::{WAITING, WAITING_FOR_PROCESSOR};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::hash::Hasher;
 use std::ops::Deref;
 use std::sync::Arc;
+
+pub use kperf_trace::{WAITING, WAITING_FOR_PROCESSOR};
 
 /// The host: the root of the call tree, and the caller of all calls that no function of the guest made.
 pub const HOST: FuncId = FuncId(u32::MAX);
@@ -23,19 +24,27 @@ pub const OTHER: FuncId = FuncId(u32::MAX - 3);
 /// The recorder's work on the guest's thread: handing over events, or waiting for room.
 pub const RECORDER: FuncId = FuncId(u32::MAX - 4);
 
+/// The times that are no function's self time, each shown as a call of its own.
+pub const PAUSES: [FuncId; 3] = [RECORDER, WAITING_FOR_PROCESSOR, WAITING];
+
 /// Whether an id is not a real function's.
 pub fn is_stand_in(func: FuncId) -> bool {
     func.0 >= WAITING.0
 }
 
-/// Whether an id is outside of the guest's functions: [`HOST`], [`UNSEEN`], [`RECORDER`] or a wait.
-pub fn is_outside(func: FuncId) -> bool {
-    [HOST, UNSEEN, RECORDER, WAITING_FOR_PROCESSOR, WAITING].contains(&func)
-}
-
 /// Whether an id is that of a wait.
 pub(crate) fn is_wait(func: FuncId) -> bool {
     func == WAITING_FOR_PROCESSOR || func == WAITING
+}
+
+/// Whether an id is one of [`PAUSES`].
+pub fn is_pause(func: FuncId) -> bool {
+    PAUSES.contains(&func)
+}
+
+/// Whether an id is [`HOST`], [`UNSEEN`] or one of [`PAUSES`]: outside of the guest's functions.
+pub fn is_outside(func: FuncId) -> bool {
+    func == HOST || func == UNSEEN || is_pause(func)
 }
 
 /// How many problems are kept.

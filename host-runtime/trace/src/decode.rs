@@ -204,6 +204,7 @@ impl Decoded {
             Some(Word::Mark(value)) => Event::Mark(value),
             Some(Word::Record(_) | Word::RecordMore(_)) => Event::Memory(word),
             Some(Word::Pause(paused)) => Event::Pause(paused),
+            Some(Word::Wait(waited)) => Event::Wait(waited),
             Some(Word::Switch(stack)) if stack < STACKS => {
                 self.switches.push(Switch { at: self.len, stack, ticks });
                 return;

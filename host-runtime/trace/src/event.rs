@@ -1,7 +1,7 @@
 //! Events, their lanes, and the batches that a reader gives.
 
 use kperf_abi::FuncId;
-use kperf_abi::word::Reason;
+use kperf_abi::word::{Reason, Waited};
 use std::fmt;
 use std::num::NonZeroU32;
 
@@ -45,6 +45,8 @@ pub enum Event {
     /// How many ticks since the previous event were not the guest's: its thread handed a block
     /// to the recorder's host, or waited until there was room for it.
     Pause(u32),
+    /// A part of the ticks since the previous event in which the guest's thread had no processor.
+    Wait(Waited),
     /// Events are missing here. Frames that were open before may be closed; frames that are open now may have opened in
     /// between. [`Batch::depth`] says how many are open.
     Lost {
@@ -90,7 +92,7 @@ pub(crate) fn depth_after(depth: u32, events: &[TimedEvent]) -> u32 {
         Event::Enter(_) => depth.saturating_add(1),
         Event::Leave => depth.saturating_sub(1),
         Event::Unwind { depth: to, .. } => depth.min(to),
-        Event::Mark(_) | Event::Memory(_) | Event::Pause(_) | Event::Lost { .. } => depth,
+        Event::Mark(_) | Event::Memory(_) | Event::Pause(_) | Event::Wait(_) | Event::Lost { .. } => depth,
     })
 }
 
@@ -104,7 +106,7 @@ pub(crate) fn depth_needed(events: &[TimedEvent]) -> u32 {
             Event::Leave => open -= 1,
             // So many frames stay open, and the depth is known from now on.
             Event::Unwind { depth, .. } => return needed.saturating_add(depth.saturating_sub(open)),
-            Event::Mark(_) | Event::Memory(_) | Event::Pause(_) | Event::Lost { .. } => {}
+            Event::Mark(_) | Event::Memory(_) | Event::Pause(_) | Event::Wait(_) | Event::Lost { .. } => {}
         }
     }
     needed

@@ -96,6 +96,25 @@ pub struct Preempted {
     pub threads: u32,
 }
 
+/// What a recording knows of the times in which the guests' threads had no processor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Waits {
+    /// All of them are in the blocks.
+    Exact,
+    /// Of some only the sum is known: their places in the blocks are guesses.
+    Estimated,
+    /// Some may be missing.
+    #[default]
+    Unknown,
+}
+
+impl Waits {
+    fn are_unknown(&self) -> bool {
+        *self == Waits::Unknown
+    }
+}
+
 /// The last chunk of a trace. A trace without one was cut off.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -128,9 +147,12 @@ pub struct Summary {
     /// threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_nanos: Option<u64>,
-    /// Time that other threads took from the guests' threads since these opened their first lanes. The recorded times include it.
+    /// Time that other threads took from the guests' threads since these opened their first lanes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preempted: Option<Preempted>,
+    /// Whether that is in the blocks, as waits.
+    #[serde(skip_serializing_if = "Waits::are_unknown")]
+    pub waits: Waits,
     /// Other reasons to doubt the figures, a sentence each without its full stop, for people.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -5,8 +5,8 @@ use crate::tables::ids::{function_id, path_id};
 use crate::tables::rows::{FunctionRow, PathRow, RunRow, SpanRow, StatRow};
 use kperf_abi::FuncId;
 use kperf_profile::{
-    Call, CallFilter, CallObserver, CallTree, NodeId, Profile, RECORDER, Symbols, Unit, WindowChoice,
-    is_outside,
+    Call, CallFilter, CallObserver, CallTree, NodeId, Profile, Symbols, Unit, WindowChoice, is_outside,
+    is_pause,
 };
 use kperf_trace::{AnomalyKind, ClockKind, Header, TraceReader};
 use rustc_hash::FxHashMap;
@@ -176,7 +176,7 @@ struct Slow {
 impl CallObserver for Watch {
     #[inline]
     fn call(&mut self, call: &Call) {
-        if call.func == RECORDER {
+        if is_pause(call.func) {
             return;
         }
         let nanos = self.header.nanos(call.ticks());

@@ -6,7 +6,7 @@ use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{FuncId, FuncIndex, Symbol, SymbolTable};
 use kperf_profile::{
     CallTree, HOST, Health, LOST, Node, NodeId, OTHER, Profile, RECORDER, SampledPlaces, Sampling, Symbols,
-    TreePlaces, UNSEEN,
+    TreePlaces, UNSEEN, WAITING, WAITING_FOR_PROCESSOR,
 };
 use kperf_trace::{ClockInfo, ClockKind, Header, HostInfo, Summary};
 use rustc_hash::FxHashMap;
@@ -158,6 +158,8 @@ impl Load {
             ("[unseen]", UNSEEN),
             ("[other]", OTHER),
             ("[recorder]", RECORDER),
+            ("[waiting for a processor]", WAITING_FOR_PROCESSOR),
+            ("[waiting]", WAITING),
         ];
         let special = special.into_iter().find(|(name, _)| *name == row.name && row.module.is_empty());
         if let Some((_, func)) = special {

@@ -113,8 +113,15 @@ impl<W: Write> Visitor for Events<W> {
         write!(self.out, ",\"s\":\"t\",\"name\":\"events lost\",\"args\":{{\"count\":{count}}}}}")
     }
 
-    fn pause(&mut self, lane: LaneId, open: &mut [FuncId], paused: u64, ticks: u64) -> io::Result<()> {
-        pause_as_call(self, lane, open, paused, ticks)
+    fn pause(
+        &mut self,
+        lane: LaneId,
+        open: &mut [FuncId],
+        func: FuncId,
+        paused: u64,
+        ticks: u64,
+    ) -> io::Result<()> {
+        pause_as_call(self, lane, open, func, paused, ticks)
     }
 }
 

@@ -193,8 +193,15 @@ impl Visitor for Sampler<'_> {
         self.sample(lane, parents, Some(&mut frame), ticks)
     }
 
-    fn pause(&mut self, lane: LaneId, open: &mut [Frame], paused: u64, ticks: u64) -> io::Result<()> {
-        pause_as_call(self, lane, open, paused, ticks)
+    fn pause(
+        &mut self,
+        lane: LaneId,
+        open: &mut [Frame],
+        func: FuncId,
+        paused: u64,
+        ticks: u64,
+    ) -> io::Result<()> {
+        pause_as_call(self, lane, open, func, paused, ticks)
     }
 }
 

@@ -255,8 +255,15 @@ impl Visitor for Chart {
         Ok(())
     }
 
-    fn pause(&mut self, lane: LaneId, open: &mut [usize], paused: u64, ticks: u64) -> io::Result<()> {
-        pause_as_call(self, lane, open, paused, ticks)
+    fn pause(
+        &mut self,
+        lane: LaneId,
+        open: &mut [usize],
+        func: FuncId,
+        paused: u64,
+        ticks: u64,
+    ) -> io::Result<()> {
+        pause_as_call(self, lane, open, func, paused, ticks)
     }
 }
 

@@ -153,8 +153,15 @@ impl<W: Write> Visitor for Packets<W> {
         self.instant(lane, ticks, text)
     }
 
-    fn pause(&mut self, lane: LaneId, open: &mut [()], paused: u64, ticks: u64) -> io::Result<()> {
-        pause_as_call(self, lane, open, paused, ticks)
+    fn pause(
+        &mut self,
+        lane: LaneId,
+        open: &mut [()],
+        func: FuncId,
+        paused: u64,
+        ticks: u64,
+    ) -> io::Result<()> {
+        pause_as_call(self, lane, open, func, paused, ticks)
     }
 }
 

@@ -128,8 +128,15 @@ impl<W: Write> Visitor for Events<'_, W> {
         way.iter().rev().try_for_each(|&inlined| self.event('C', inlined, ticks))
     }
 
-    fn pause(&mut self, lane: LaneId, open: &mut [Open], paused: u64, ticks: u64) -> io::Result<()> {
-        pause_as_call(self, lane, open, paused, ticks)
+    fn pause(
+        &mut self,
+        lane: LaneId,
+        open: &mut [Open],
+        func: FuncId,
+        paused: u64,
+        ticks: u64,
+    ) -> io::Result<()> {
+        pause_as_call(self, lane, open, func, paused, ticks)
     }
 }
 

@@ -26,9 +26,9 @@ pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
     })
 }
 
-/// What the shares are of: totals have the recorder's time in them.
+/// What the shares are of: totals have the recorder's time and waits in them.
 fn whole_nanos(graph: &CallGraph) -> f64 {
-    graph.flat.self_nanos + graph.flat.recorder_nanos
+    graph.flat.whole_nanos()
 }
 
 /// The boxes of these functions.

@@ -2,7 +2,7 @@
 
 use crate::graph::label;
 use kperf_abi::FuncId;
-use kperf_profile::{LOST, OTHER, RECORDER, Symbols};
+use kperf_profile::{LOST, OTHER, Symbols, is_pause};
 use kperf_trace::ProbeCost;
 
 /// A picture of boxes and arrows.
@@ -77,7 +77,7 @@ impl Default for Options {
 
 /// Whether a function is the recording's rather than the program's.
 pub(super) fn is_lost(func: FuncId) -> bool {
-    [LOST, OTHER, RECORDER].contains(&func)
+    [LOST, OTHER].contains(&func) || is_pause(func)
 }
 
 /// A box's lines for one function.

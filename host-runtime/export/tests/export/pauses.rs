@@ -1,4 +1,4 @@
-//! Pauses: what the guest's thread did for the recorder is no function's own time, in reports and in what is exported.
+//! Pauses and waits are no function's self time, in reports and in exports.
 
 use crate::support::{reader, simple};
 use kperf_export::formats::{chrome, csv, speedscope};
@@ -6,27 +6,32 @@ use kperf_profile::{CallFilter, FlatProfile, Profile};
 use kperf_trace::LaneId;
 use rustc_hash::FxHashMap;
 
-/// `main` has 50 of its own, `step` 4, `short` 1; 12 are the recorder's, 5 of them as two in a row.
-const SCRIPT: &str = "main{ 6 pause=2 step{ 9 pause=3 pause=2 } short{ 6 pause=5 } 46 }";
+/// `main` has 50 of its own, `step` 4, `short` 1; 12 are the recorder's, 5 of them as two in a row. 9 are waits, 4 of them the thread's
+/// own.
+const SCRIPT: &str = "main{ 6 pause=2 step{ 14 pause=3 wait=5 pause=2 } short{ 9 own=3 pause=5 } 47 own=1 }";
 
-fn flat(filter: &CallFilter<'_>) -> (f64, f64) {
+fn flat(filter: &CallFilter<'_>) -> (f64, f64, f64, f64) {
     let profile = Profile::read_filtered(reader(&simple(SCRIPT)), filter, |_| ()).unwrap();
     let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
-    (flat.self_nanos, flat.recorder_nanos)
+    assert_eq!(
+        flat.whole_nanos() - flat.self_nanos - flat.recorder_nanos,
+        flat.processor_nanos + flat.waiting_nanos
+    );
+    (flat.self_nanos, flat.recorder_nanos, flat.processor_nanos, flat.waiting_nanos)
 }
 
 #[test]
 fn filters_take_nothing_from_them() {
-    assert_eq!(flat(&CallFilter::default()), (55.0, 12.0));
-    for min_nanos in [7, 9, 10, 67] {
-        assert_eq!(flat(&CallFilter { min_nanos, ..CallFilter::default() }), (55.0, 12.0), "{min_nanos}");
+    let all = (55.0, 12.0, 5.0, 4.0);
+    assert_eq!(flat(&CallFilter::default()), all);
+    for min_nanos in [7, 9, 10, 14, 15, 76] {
+        assert_eq!(flat(&CallFilter { min_nanos, ..CallFilter::default() }), all, "{min_nanos}");
     }
     for name in ["main", "step", "short"] {
         let skips = |other: &str| other != name;
-        let (own, recorder) = flat(&CallFilter { keep: &skips, ..CallFilter::default() });
         // What is outside of all that is told of is nobody's.
-        let expected = if name == "main" { (5.0, 10.0) } else { (55.0, 12.0) };
-        assert_eq!((own, recorder), expected, "without {name}");
+        let expected = if name == "main" { (5.0, 10.0, 5.0, 3.0) } else { all };
+        assert_eq!(flat(&CallFilter { keep: &skips, ..CallFilter::default() }), expected, "without {name}");
     }
 }
 
@@ -60,11 +65,17 @@ impl Own {
 }
 
 #[test]
-fn exports_show_them_as_calls_of_the_recorder() {
+fn exports_show_them_as_calls() {
     let (file, filter) = (simple(SCRIPT), CallFilter::default());
-    let expected: Vec<(String, f64)> = [("[recorder]", 12.0), ("main", 50.0), ("short", 1.0), ("step", 4.0)]
-        .map(|(name, own)| (name.to_owned(), own))
-        .to_vec();
+    let expected = [
+        ("[recorder]", 12.0),
+        ("[waiting for a processor]", 5.0),
+        ("[waiting]", 4.0),
+        ("main", 50.0),
+        ("short", 1.0),
+        ("step", 4.0),
+    ];
+    let expected: Vec<(String, f64)> = expected.map(|(name, own)| (name.to_owned(), own)).to_vec();
     let text = |out: Vec<u8>| String::from_utf8(out).unwrap();
 
     let mut out = Vec::new();

@@ -13,7 +13,7 @@ use crate::spans::batch::Request;
 use crate::spans::encoder::Encoder;
 use crate::spans::functions::{Function, attributes_of, shortened};
 use crate::spans::histogram::{Gathered, Histogram};
-use kperf_profile::{LOST, OTHER, RECORDER};
+use kperf_profile::{LOST, OTHER, is_pause};
 use prost::Message;
 
 impl Encoder {
@@ -28,7 +28,7 @@ impl Encoder {
         let known = self.functions.list().iter().zip(gathered.functions());
         let functions: Vec<_> = known
             .filter(|(function, durations)| {
-                ![LOST, OTHER, RECORDER].contains(&function.func) && durations.count > 0
+                ![LOST, OTHER].contains(&function.func) && !is_pause(function.func) && durations.count > 0
             })
             .collect();
         let mut requests = Vec::new();

@@ -15,7 +15,7 @@ use crate::trace::Trace;
 use crate::{attribute, resource, wire};
 use kperf_abi::FuncId;
 use kperf_profile::frames::{Ending, Visitor};
-use kperf_profile::{CallObserver, Heap, OTHER, Symbols};
+use kperf_profile::{CallObserver, Heap, OTHER, RECORDER, Symbols};
 use kperf_trace::{Allocation, Anchor, Header, LaneId, Window};
 use prost::Message;
 use std::convert::Infallible;
@@ -77,6 +77,8 @@ pub(crate) struct Inside {
     elided_ticks: u64,
     /// How long the guest's thread worked for the recorder, or waited for it, directly inside.
     recorder_ticks: u64,
+    /// How long the guest's thread had no processor, directly inside.
+    wait_ticks: u64,
 }
 
 /// Why a call gets no span. In the order of [`Elided::reasons`].
@@ -209,6 +211,10 @@ impl Encoder {
         if inside.recorder_ticks > 0 {
             let nanos = self.header.nanos(inside.recorder_ticks);
             span.attributes.push(attribute::int("kperf.recorder.time", nanos));
+        }
+        if inside.wait_ticks > 0 {
+            let nanos = self.header.nanos(inside.wait_ticks);
+            span.attributes.push(attribute::int("kperf.wait.time", nanos));
         }
     }
 
@@ -377,11 +383,13 @@ impl Visitor for Encoder {
         &mut self,
         _lane: LaneId,
         open: &mut [Frame],
+        func: FuncId,
         paused: u64,
         _ticks: u64,
     ) -> Result<(), Infallible> {
-        if let Some(frame) = open.last_mut() {
-            frame.inside.recorder_ticks = frame.inside.recorder_ticks.saturating_add(paused);
+        if let Some(Frame { inside, .. }) = open.last_mut() {
+            let sum = if func == RECORDER { &mut inside.recorder_ticks } else { &mut inside.wait_ticks };
+            *sum = sum.saturating_add(paused);
         }
         Ok(())
     }
@@ -428,8 +436,8 @@ impl Visitor for Encoder {
         }
         let around = outer.map_or(&mut self.run, |outer| &mut outer.inside);
         around.span_ticks = around.span_ticks.saturating_add(duration);
-        let Inside { elided, recorder_ticks, .. } = frame.inside;
-        if ending == Ending::Leave && elided == 0 && recorder_ticks == 0 {
+        let Inside { elided, recorder_ticks, wait_ticks, .. } = frame.inside;
+        if ending == Ending::Leave && elided == 0 && recorder_ticks == 0 && wait_ticks == 0 {
             self.write(&frame, ticks, &[]);
         } else if may_be_explained(ending) {
             self.waiting.push(Waiting { frame, ending, ticks });

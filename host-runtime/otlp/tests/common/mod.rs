@@ -105,7 +105,8 @@ fn tree(span: &Span, level: usize, children: &HashMap<&[u8], Vec<&Span>>, out: &
     for attribute in &span.attributes {
         let key = &attribute.key;
         if key.starts_with("kperf.elided")
-            || ["kperf.ending", "kperf.outcome", "kperf.recorder.time", "error.type"].contains(&&key[..])
+            || ["kperf.ending", "kperf.outcome", "kperf.recorder.time", "kperf.wait.time", "error.type"]
+                .contains(&&key[..])
         {
             let value = self::attribute(&span.attributes, key).expect("a value");
             write!(out, " {}={value}", key.trim_start_matches("kperf.")).expect("a String");

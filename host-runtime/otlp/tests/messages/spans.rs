@@ -39,14 +39,14 @@ fn calls_are_a_tree_of_spans() {
 
 #[test]
 fn a_span_says_what_of_it_was_the_recorder_s() {
-    let program = "main{ 6 pause=2 step{ 9 pause=3 pause=2 cell{ 4 pause=1 } } 40 }";
+    let program = "main{ 6 pause=2 step{ 9 pause=3 pause=2 wait=1 cell{ 4 pause=1 own=2 guess=1 } } 40 }";
     let (all, _) = spans(&simple(program), seeded());
     assert_text(
         &text(&all),
         "
         trace 0: main 0-59 recorder.time=2
-          step 6-19 recorder.time=5
-            cell 15-19 recorder.time=1",
+          step 6-19 recorder.time=5 wait.time=1
+            cell 15-19 recorder.time=1 wait.time=3",
     );
     // What is left out has its own in its time.
     let (some, _) = spans(&simple(program), SpanOptions { max_depth: Some(1), ..seeded() });

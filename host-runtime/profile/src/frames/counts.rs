@@ -1,6 +1,6 @@
 //! Numbers of events by kind.
 
-use kperf_abi::word::Reason;
+use kperf_abi::word::{Reason, Wait};
 
 /// How often each kind of event happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct Counts {
     pub marks: u64,
     /// Records of memory.
     pub records: u64,
+    /// For how many ticks threads had no processor while calls were open, by kind (in the order of [`Wait::ALL`]).
+    pub waited: [u64; Wait::ALL.len()],
     /// Gaps in the trace.
     pub gaps: u64,
     /// Events lost in gaps, as far as the trace says how many.

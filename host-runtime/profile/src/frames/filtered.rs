@@ -2,6 +2,7 @@
 
 use crate::frames::filter::CallFilter;
 use crate::frames::named::TraceVisitor;
+use crate::frames::pauses::Pauses;
 use crate::frames::visitor::{Ending, Visitor};
 use crate::limits::MAX_CACHED;
 use crate::symbols::Symbols;
@@ -60,8 +61,8 @@ pub(crate) struct Frame {
     hidden: u64,
     /// How many more calls it represents: see [`Visitor::stands_for`].
     others: u64,
-    /// Of a frame that has to last longer: for how many ticks its thread worked for the recorder, and when that ended last.
-    paused: (u64, u64),
+    /// Of a frame that has to last longer.
+    pauses: Pauses,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,23 +129,23 @@ impl<'a, V: TraceVisitor> Filtered<'a, V> {
         ticks.saturating_sub(frame.start_ticks) >= self.min_ticks && ticks >= self.range_ticks.0
     }
 
-    /// A pause in the innermost frame that is kept.
-    fn pause_within(
-        &mut self,
-        lane: LaneId,
-        frames: &mut [Frame],
-        paused: u64,
-        end: u64,
-    ) -> Result<(), V::Error> {
+    /// Pauses in the innermost frame that is kept.
+    fn pause_within(&mut self, lane: LaneId, frames: &mut [Frame], pauses: &Pauses) -> Result<(), V::Error> {
         let innermost = frames.iter_mut().rev().find(|frame| frame.state != Progress::Unwanted);
         match innermost {
             Some(frame) if frame.state == Progress::Pending => {
-                frame.paused = (frame.paused.0.saturating_add(paused), end);
+                frame.pauses.join(pauses);
                 Ok(())
             }
-            Some(_) => self.inner.pause(lane, &mut self.lanes.entry(lane).or_default().passed, paused, end),
+            Some(_) => self.pass_pauses(lane, pauses),
             None => Ok(()),
         }
+    }
+
+    /// Passes on pauses in the innermost frame that was passed on.
+    fn pass_pauses(&mut self, lane: LaneId, pauses: &Pauses) -> Result<(), V::Error> {
+        let open = &mut self.lanes.entry(lane).or_default().passed;
+        pauses.iter().try_for_each(|(func, paused, end)| self.inner.pause(lane, open, func, paused, end))
     }
 
     /// Passes on the frames that have lasted long enough by now, from outside to inside.
@@ -166,10 +167,8 @@ impl<'a, V: TraceVisitor> Filtered<'a, V> {
             state.pending = state.pending.saturating_sub(1);
             let inner = self.inner.enter(lane, &mut state.passed, frame.func, start)?;
             state.passed.push(inner);
-            let (paused, end) = frame.paused;
-            if paused > 0 {
-                self.inner.pause(lane, &mut state.passed, paused, end)?;
-            }
+            let pauses = frame.pauses;
+            self.pass_pauses(lane, &pauses)?;
         }
         Ok(())
     }
@@ -216,7 +215,7 @@ impl<V: TraceVisitor> Visitor for Filtered<'_, V> {
             && self.filter.wants_lane(lane);
         let state = if wanted { Progress::Pending } else { Progress::Unwanted };
         let mut frame =
-            Frame { func, start_ticks: ticks, level, state, hidden: 0, others: 0, paused: (0, 0) };
+            Frame { func, start_ticks: ticks, level, state, hidden: 0, others: 0, pauses: Pauses::default() };
         if wanted {
             self.lanes.entry(lane).or_default().pending += 1;
         }
@@ -251,8 +250,7 @@ impl<V: TraceVisitor> Visitor for Filtered<'_, V> {
                 let calls = frame.others.saturating_add(1);
                 parent.hidden = parent.hidden.saturating_add(frame.hidden).saturating_add(calls);
             }
-            let (paused, end) = frame.paused;
-            return if paused > 0 { self.pause_within(lane, parents, paused, end) } else { Ok(()) };
+            return self.pause_within(lane, parents, &frame.pauses);
         }
         let end = self.shown_ticks(ticks);
         let state = self.lanes.entry(lane).or_default();
@@ -296,7 +294,14 @@ impl<V: TraceVisitor> Visitor for Filtered<'_, V> {
         self.inner.allocation(lane, &mut self.lanes.entry(lane).or_default().passed, by, allocation, ticks)
     }
 
-    fn pause(&mut self, lane: LaneId, open: &mut [Frame], paused: u64, ticks: u64) -> Result<(), V::Error> {
+    fn pause(
+        &mut self,
+        lane: LaneId,
+        open: &mut [Frame],
+        func: FuncId,
+        paused: u64,
+        ticks: u64,
+    ) -> Result<(), V::Error> {
         if !self.filter.wants_lane(lane) {
             return Ok(());
         }
@@ -306,7 +311,7 @@ impl<V: TraceVisitor> Visitor for Filtered<'_, V> {
             return Ok(());
         }
         self.pass_on(lane, open, ticks)?;
-        self.pause_within(lane, open, paused, end)
+        self.pause_within(lane, open, &Pauses::of(func, paused, end))
     }
 
     fn lost(

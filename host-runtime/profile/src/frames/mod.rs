@@ -5,6 +5,7 @@ pub(crate) mod filter;
 pub(crate) mod filtered;
 pub(crate) mod named;
 pub(crate) mod open;
+pub(crate) mod pauses;
 pub(crate) mod problem;
 pub(crate) mod visitor;
 

@@ -8,6 +8,7 @@
 //! one more frame, of the function [`OTHER`], which represents all frames above it until they have closed.
 
 use crate::frames::counts::Counts;
+use crate::frames::pauses::Pauses;
 use crate::frames::problem::{Problem, Problems};
 use crate::frames::visitor::{Ending, Visitor};
 use crate::limits::MAX_OPEN_FRAMES;
@@ -33,6 +34,8 @@ struct Lane<F> {
     calls: u64,
     start_ticks: u64,
     now: u64,
+    /// The time of its last event that is no pause.
+    last: u64,
     /// The words of a record of memory that isn't complete, and how many there are.
     record: ([u32; WORDS], usize),
     /// The function that has left last.
@@ -127,6 +130,7 @@ impl<V: Visitor> Frames<V> {
                     calls: 0,
                     start_ticks,
                     now: start_ticks,
+                    last: start_ticks,
                     record: ([0; WORDS], 0),
                     left: OTHER,
                     elsewhere: 0,
@@ -266,6 +270,7 @@ impl<V: Visitor> Step<'_, V> {
             });
         }
         self.lane.now = self.lane.now.max(batch.start_ticks);
+        self.lane.last = self.lane.now;
         self.lane.elsewhere = batch.elsewhere;
         let mut events = batch.events;
         let after_a_gap = std::mem::take(&mut self.lane.after_a_gap);
@@ -360,7 +365,7 @@ impl<V: Visitor> Step<'_, V> {
     fn events(&mut self, events: &[TimedEvent]) -> Result<(), V::Error> {
         let id = self.lane.id;
         let (mut calls, mut leaves) = (0, 0);
-        let mut now = self.lane.now;
+        let (mut now, mut last) = (self.lane.now, self.lane.last);
         // No frame may be kept above the one that represents others.
         let max = |step: &Self| if step.lane.over_limit == 0 { step.max } else { 0 };
         let mut kept_max = max(self);
@@ -397,15 +402,19 @@ impl<V: Visitor> Step<'_, V> {
                         }
                     }
                 }
-                Event::Pause(paused) => {
-                    let mut paused = u64::from(paused);
-                    while let [TimedEvent { ticks, event: Event::Pause(more) }, after @ ..] = events
+                Event::Pause(_) | Event::Wait(_) => {
+                    let mut pauses = Pauses { end: now, ..Pauses::default() };
+                    self.pause(&mut pauses, *event);
+                    while let [TimedEvent { ticks, event }, after @ ..] = events
                         && *ticks <= now
+                        && self.pause(&mut pauses, *event)
                     {
                         events = after;
-                        paused += u64::from(*more);
                     }
-                    self.visitor.pause(id, &mut self.lane.frames, paused, now)?;
+                    for (func, paused, end) in pauses.within(now - last).iter() {
+                        self.visitor.pause(id, &mut self.lane.frames, func, paused, end)?;
+                    }
+                    continue;
                 }
                 event => {
                     self.lane.now = now;
@@ -413,12 +422,25 @@ impl<V: Visitor> Step<'_, V> {
                     kept_max = max(self);
                 }
             }
+            last = now;
         }
         self.lane.now = now;
+        self.lane.last = last;
         self.lane.calls += calls;
         self.counts.calls += calls;
         self.counts.leaves += leaves;
         Ok(())
+    }
+
+    /// Adds an event to pauses, if it is one.
+    fn pause(&mut self, pauses: &mut Pauses, event: Event) -> bool {
+        if let Event::Wait(waited) = event
+            && !self.lane.frames.is_empty()
+        {
+            let sum = &mut self.counts.waited[waited.wait() as usize];
+            *sum = sum.saturating_add(waited.ticks());
+        }
+        pauses.add(event)
     }
 
     #[cold]
@@ -439,7 +461,7 @@ impl<V: Visitor> Step<'_, V> {
             }
             Event::Memory(word) => self.record(word),
             Event::Lost { events } => self.lost(events),
-            Event::Enter(_) | Event::Leave | Event::Pause(_) => Ok(()),
+            Event::Enter(_) | Event::Leave | Event::Pause(_) | Event::Wait(_) => Ok(()),
         }
     }
 }

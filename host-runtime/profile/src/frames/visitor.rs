@@ -110,12 +110,13 @@ pub trait Visitor {
         Ok(())
     }
 
-    /// In the last `paused` ticks the guest's thread worked for the recorder, or waited for it. This time is not self time of
-    /// the innermost frame. Successive pauses are joined.
+    /// In the `paused` ticks before `ticks` the guest's thread worked for the recorder or had no processor: `func` is one of
+    /// [`PAUSES`](crate::PAUSES). This time is not self time of the innermost frame. Successive pauses of a kind are joined.
     fn pause(
         &mut self,
         _lane: LaneId,
         _open: &mut [Self::Frame],
+        _func: FuncId,
         _paused: u64,
         _ticks: u64,
     ) -> Result<(), Self::Error> {

@@ -151,7 +151,14 @@ impl<S: CallSink> Visitor for CallList<S> {
         self.sink.call(&self.symbols, &call)
     }
 
-    fn pause(&mut self, _lane: LaneId, open: &mut [Frame], paused: u64, ticks: u64) -> io::Result<()> {
+    fn pause(
+        &mut self,
+        _lane: LaneId,
+        open: &mut [Frame],
+        _func: FuncId,
+        paused: u64,
+        ticks: u64,
+    ) -> io::Result<()> {
         if let Some(innermost) = open.last_mut() {
             let at = |ticks| nanos_since_anchor(&self.header, ticks);
             let nanos = at(ticks).saturating_sub(at(ticks.saturating_sub(paused)));

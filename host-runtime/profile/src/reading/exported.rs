@@ -7,7 +7,8 @@ use crate::frames::open::LaneStatus;
 use crate::frames::visitor::{Ending, Visitor};
 use crate::reading::drive::{Driven, drive};
 use crate::reading::health::Health;
-use crate::symbols::{RECORDER, Symbols};
+use crate::symbols::Symbols;
+use kperf_abi::FuncId;
 use kperf_trace::{Header, LaneId, TraceReader};
 use std::io::{self, Read};
 
@@ -46,18 +47,19 @@ where
     Ok((visitor, Exported { health, symbols, lanes, calls }))
 }
 
-/// Shows a pause as a call of [`RECORDER`], as the call tree does: it is no function's self time.
+/// Shows a pause as a call of `func`, as the call tree does: it is no function's self time.
 pub fn pause_as_call<V: Visitor>(
     visitor: &mut V,
     lane: LaneId,
     open: &mut [V::Frame],
+    func: FuncId,
     paused: u64,
     ticks: u64,
 ) -> Result<(), V::Error> {
     if open.is_empty() {
         return Ok(());
     }
-    let frame = visitor.enter(lane, open, RECORDER, ticks.saturating_sub(paused))?;
+    let frame = visitor.enter(lane, open, func, ticks.saturating_sub(paused))?;
     visitor.leave(lane, open, frame, Ending::Leave, ticks)
 }
 

@@ -6,7 +6,7 @@ use crate::limits::OverLimit;
 use crate::sampled::sampling::Sampling;
 use crate::symbols::{Symbols, SymbolsProblem, printable};
 use crate::text::{nanos_text, times};
-use kperf_trace::{Anomaly, Reason, Stall, StallKind, StallTotal, Summary, TraceReader};
+use kperf_trace::{Anomaly, Preempted, Reason, Stall, StallKind, StallTotal, Summary, TraceReader, Waits};
 use std::io::Read;
 
 /// How sound a trace is: lost events, stalls, calls cut short, damage.
@@ -91,6 +91,12 @@ impl Health {
     /// the trace speak of, whichever is more (they speak of the same).
     pub fn lost_events(&self) -> u64 {
         self.counts.lost_events.max(self.summary.as_ref().map_or(0, |summary| summary.dropped_events))
+    }
+
+    /// The time that other threads took from the guests' threads, if it is known and may be in self times.
+    pub(crate) fn preempted(&self) -> Option<Preempted> {
+        let summary = self.summary.as_ref().filter(|summary| summary.waits != Waits::Exact)?;
+        summary.preempted
     }
 
     /// How the program ended; `None` for a trace that doesn't say.

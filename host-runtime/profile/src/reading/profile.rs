@@ -230,7 +230,7 @@ impl Profile {
         }
         let ticks = self.ticks()?;
         let cost = self.header.probe_cost.as_ref();
-        let preempted = self.health.summary.as_ref().and_then(|summary| summary.preempted);
+        let preempted = self.health.preempted();
         (ticks.count > 0 && ticks.squares > 0.0).then(|| {
             Precision::of_ticks(ticks, self_nanos, self.calls(), cost)
                 .beside_others(&preempted.unwrap_or_default(), self.wall_nanos() as f64)

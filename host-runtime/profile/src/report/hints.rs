@@ -101,7 +101,7 @@ fn busy(profile: &Profile, flat: &FlatProfile) -> Option<String> {
         return None;
     }
     // In a short run, a small amount is chance.
-    let preempted = profile.health.summary.as_ref().and_then(|summary| summary.preempted);
+    let preempted = profile.health.preempted();
     let preempted = preempted.filter(|preempted| preempted.nanos >= PREEMPTED_NANOS).unwrap_or_default();
     let wall = profile.wall_nanos().max(1) as f64;
     let taken = preempted.nanos as f64 / f64::from(preempted.threads.max(1));

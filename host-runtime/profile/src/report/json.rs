@@ -7,7 +7,7 @@ use crate::time::histogram::Histograms;
 use crate::tree::flat::{self, FlatProfile, Row};
 use crate::unit::Unit;
 use kperf_abi::FuncId;
-use kperf_trace::{ClockInfo, HostInfo, ProbeCost};
+use kperf_trace::{ClockInfo, HostInfo, ProbeCost, Wait};
 use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -35,6 +35,16 @@ struct Report<'a> {
     self_nanos: u64,
     /// The part of the self time that functions of the host took, as far as these have probes.
     host_nanos: u64,
+    /// The times that are part of totals and of no self time: see [`FlatProfile`].
+    #[serde(skip_serializing_if = "is_zero")]
+    recorder_nanos: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    processor_wait_nanos: u64,
+    /// The part of it whose place is a guess.
+    #[serde(skip_serializing_if = "is_zero")]
+    estimated_wait_nanos: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    own_wait_nanos: u64,
     calls: u64,
     /// How the times were sampled, if they were.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -146,6 +156,10 @@ pub fn write_json(
         wall_nanos: profile.wall_nanos(),
         self_nanos: flat.self_nanos.round() as u64,
         host_nanos: flat.host_nanos(&profile.symbols).unwrap_or(0.0).round() as u64,
+        recorder_nanos: flat.recorder_nanos.round() as u64,
+        processor_wait_nanos: flat.processor_nanos.round() as u64,
+        estimated_wait_nanos: profile.header.nanos(profile.health.counts.waited[Wait::Estimated as usize]),
+        own_wait_nanos: flat.waiting_nanos.round() as u64,
         calls: profile.calls(),
         sampling: profile.sampling().map(|sampling| Sampled {
             period_nanos: sampling.period_nanos,

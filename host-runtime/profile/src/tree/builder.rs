@@ -6,7 +6,7 @@ use crate::frames::open::{Frames, LaneStatus};
 use crate::frames::problem::Problems;
 use crate::frames::visitor::{Ending, Visitor};
 use crate::limits::MAX_PATHS;
-use crate::symbols::{HOST, OTHER, RECORDER, Symbols};
+use crate::symbols::{HOST, OTHER, Symbols};
 use crate::tree::nodes::{CallTree, Node, NodeId};
 use crate::tree::observer::{Call, CallObserver};
 use crate::tree::unplaced::{Unplaced, UnplacedCall};
@@ -349,12 +349,19 @@ impl<O: CallObserver> Visitor for Growth<O> {
         Ok(())
     }
 
-    /// A call of [`RECORDER`].
-    fn pause(&mut self, lane: LaneId, open: &mut [OpenFrame], paused: u64, ticks: u64) -> Result<(), Never> {
+    /// A call of `func`.
+    fn pause(
+        &mut self,
+        lane: LaneId,
+        open: &mut [OpenFrame],
+        func: FuncId,
+        paused: u64,
+        ticks: u64,
+    ) -> Result<(), Never> {
         let Some(innermost) = open.last() else { return Ok(()) };
         let end = ticks.max(innermost.start_ticks);
         let start = end.saturating_sub(paused).max(innermost.start_ticks);
-        let frame = self.enter(lane, open, RECORDER, start)?;
+        let frame = self.enter(lane, open, func, start)?;
         let node = frame.node as usize;
         self.leave(lane, open, frame, Ending::Leave, end)?;
         // The guest called nothing.

@@ -1,6 +1,6 @@
 //! The flat profile: a row per function.
 
-use crate::symbols::{HOST, OTHER, RECORDER, Symbols, UNSEEN, is_outside};
+use crate::symbols::{HOST, OTHER, PAUSES, Symbols, UNSEEN, is_outside};
 use crate::tree::nodes::{CallTree, Node, NodeId};
 use crate::tree::unplaced::Unplaced;
 use kperf_abi::FuncId;
@@ -17,6 +17,11 @@ pub struct FlatProfile {
     pub self_nanos: f64,
     /// For how long guests' threads worked for the recorder, or waited for it. It is in totals, and in no self time.
     pub recorder_nanos: f64,
+    /// For how long guests' threads were ready to run, and others had the processors. It is in totals, and in no self time; so is the
+    /// next.
+    pub processor_nanos: f64,
+    /// For how long guests' threads waited themselves: for input, for a lock, for a time.
+    pub waiting_nanos: f64,
     /// Sum of all calls.
     pub calls: u64,
 }
@@ -79,6 +84,11 @@ struct Sums {
 }
 
 impl FlatProfile {
+    /// Sum of all self times, and of the times that are no function's.
+    pub fn whole_nanos(&self) -> f64 {
+        self.self_nanos + self.recorder_nanos + self.processor_nanos + self.waiting_nanos
+    }
+
     /// The self time of the host's functions; `None` if none of those with probes was called.
     pub fn host_nanos(&self, symbols: &Symbols) -> Option<f64> {
         let imported = |row: &&Row| symbols.get(row.func).is_some_and(|symbol| symbol.imported);
@@ -125,7 +135,7 @@ impl FlatProfile {
         sum_outermost(tree, &nodes, &mut sums);
         // The probe cost of such calls isn't known, so with compensation they stay in OTHER.
         let unplaced = if compensate.is_none() { Some(tree.unplaced()) } else { None };
-        let of_recorder = unplaced.map_or(0.0, |unplaced| add_unplaced(unplaced, &nodes, &mut sums));
+        let mut pauses = unplaced.map_or([0.0; 3], |unplaced| add_unplaced(unplaced, &nodes, &mut sums));
         let mut rows: Vec<Row> = sums.into_iter().map(|(func, sums)| sums.row(func, symbols)).collect();
         rows.sort_by(|a, b| b.self_nanos.total_cmp(&a.self_nanos).then(a.func.cmp(&b.func)));
         let self_nanos: f64 = rows.iter().map(|row| row.self_nanos).sum();
@@ -133,20 +143,28 @@ impl FlatProfile {
             rows.iter_mut().for_each(|row| row.share = row.self_nanos / self_nanos);
         }
         let calls = rows.iter().map(|row| row.calls).sum();
-        let pauses = tree.iter().filter(|(_, node)| node.func == RECORDER);
-        let recorder_nanos: f64 = pauses.map(|(_, node)| nodes.nanos(node.self_ticks)).sum();
-        FlatProfile { rows, self_nanos, recorder_nanos: recorder_nanos + of_recorder, calls }
+        for (_, node) in tree.iter() {
+            if let Some(n) = PAUSES.iter().position(|&pause| pause == node.func) {
+                pauses[n] += nodes.nanos(node.self_ticks);
+            }
+        }
+        let [recorder_nanos, processor_nanos, waiting_nanos] = pauses;
+        FlatProfile { rows, self_nanos, recorder_nanos, processor_nanos, waiting_nanos, calls }
     }
 }
 
-/// Adds the calls in nodes of [`OTHER`] to their functions. Returns the recorder's part, in nanoseconds.
-fn add_unplaced(unplaced: &Unplaced, nodes: &NodeTimes, sums: &mut FxHashMap<FuncId, Sums>) -> f64 {
-    let (mut calls, mut self_time, mut of_recorder) = (0, 0.0, 0.0);
+/// Adds the calls in nodes of [`OTHER`] to their functions. Returns the parts of [`PAUSES`], in nanoseconds.
+fn add_unplaced(
+    unplaced: &Unplaced,
+    nodes: &NodeTimes,
+    sums: &mut FxHashMap<FuncId, Sums>,
+) -> [f64; PAUSES.len()] {
+    let (mut calls, mut self_time, mut pauses) = (0, 0.0, [0.0; PAUSES.len()]);
     for (func, caller, part) in unplaced.iter() {
         let part_self = nodes.nanos(part.self_ticks);
         self_time += part_self;
-        if func == RECORDER {
-            of_recorder += part_self;
+        if let Some(n) = PAUSES.iter().position(|&pause| pause == func) {
+            pauses[n] += part_self;
             continue;
         }
         calls += part.calls;
@@ -169,7 +187,7 @@ fn add_unplaced(unplaced: &Unplaced, nodes: &NodeTimes, sums: &mut FxHashMap<Fun
             sums.remove(&OTHER);
         }
     }
-    of_recorder
+    pauses
 }
 
 /// For each function adds up the totals of its outermost nodes: those with no node of the same function above them.

@@ -1,6 +1,6 @@
 //! Parts of a call tree: the callees of functions, and the paths through functions.
 
-use crate::symbols::{RECORDER, UNSEEN};
+use crate::symbols::{UNSEEN, is_pause};
 use crate::tree::nodes::{CallTree, Node, NodeId};
 use kperf_abi::FuncId;
 use rustc_hash::FxHashMap;
@@ -32,9 +32,9 @@ impl CallTree {
             if node.func == UNSEEN && depth.is_some() {
                 level = u32::MAX - 1;
             }
-            // The recorder's time stays apart from the function around it, as in a filtered trace.
+            // Pauses stay apart from the function around them, as in a filtered trace.
             let is_wanted = match node.func {
-                RECORDER => parent != CallTree::ROOT,
+                func if is_pause(func) => parent != CallTree::ROOT,
                 // The times below it are not known.
                 UNSEEN => depth.is_none(),
                 func => depth.is_none_or(|depth| level < depth) && keep(func),

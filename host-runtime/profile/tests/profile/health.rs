@@ -7,6 +7,7 @@ use kperf_abi::{FuncId, FuncIndex, Symbol, SymbolTable};
 use kperf_profile::{FlatProfile, Profile, hints};
 use kperf_trace::{
     ClockKind, Header, Preempted, ProbeCost, Stall, StallKind, StallTotal, Summary, TickTotal, TraceWriter,
+    Waits,
 };
 
 fn profile(file: &[u8]) -> Profile {
@@ -164,6 +165,9 @@ fn what_to_do_about_figures_that_say_little() {
     assert!(busy.len() == 1 && busy[0].starts_with("the machine was busy for 40 % of the run"), "{busy:?}");
     assert_eq!(hinted(&ticker, long, Some(preempted(10_000_000)), 0), [""; 0]);
     assert_eq!(hinted(&ticker, "", Some(preempted(20_000_000)), 0), [""; 0]);
+    // These 20 ms are in no self time.
+    let known = |waits| hinted(&ticker, long, Some(Summary { waits, ..preempted(20_000_000) }), 0).len();
+    assert_eq!([Waits::Exact, Waits::Estimated].map(known), [0, 1]);
     // On one processor the recorder's own threads take it from the guest.
     let mut alone = ticker.clone();
     alone.clock.period_nanos = Some(1_000_000);

@@ -47,6 +47,18 @@ fn a_pause_is_nobody_s_own_time() {
             [recorder]: 0 calls, total 5, self 5
         ",
     );
+    // So are waits, each kind by itself; a sum that is larger than the gap is cut.
+    check(
+        &[(0, 0, 0, "main{ 10 wait=2 own=3 guess=1 pause=1 step{ 5 own=2 own=4 } 9 }")],
+        "
+        main: 1 call, total 24, self 12
+          [recorder]: 0 calls, total 1, self 1
+          [waiting for a processor]: 0 calls, total 3, self 3
+          [waiting]: 0 calls, total 3, self 3
+          step: 1 call, total 5, self 0
+            [waiting]: 0 calls, total 5, self 5
+        ",
+    );
     // What can't be is cut to what there is.
     check(
         &[(0, 0, 0, "main{ 3 pause=100 }")],

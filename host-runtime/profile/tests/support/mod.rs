@@ -5,13 +5,14 @@
 //! trap>1 caught>0          an unwind: frames deeper than that are closed
 //! mark=7 stack=3           a mark; a switch to another stack
 //! 9 pause=4                4 of these 9 ticks were the recorder's
+//! 9 wait=4 own=2 guess=1   as waits: for a processor, of the thread's own, for a processor by a guess
 //! ```
 
 #![allow(dead_code, unreachable_pub, reason = "a part of every test, none of which uses all of it")]
 
 use kperf_abi::block::BlockHeader;
 use kperf_abi::symbols::ModuleIdentity;
-use kperf_abi::word::{self, Word};
+use kperf_abi::word::{self, Wait, Waited, Word};
 use kperf_abi::{FuncId, FuncIndex, Source, Symbol, SymbolTable};
 use kperf_profile::Symbols;
 use kperf_trace::{Batch, Event, Header, LaneId, Reason, Summary, TimedEvent, TraceReader, TraceWriter};
@@ -84,6 +85,14 @@ fn words(names: &mut Names, script: &str) -> Vec<(u64, Word)> {
             Word::Mark(number(value))
         } else if let Some(("pause", ticks)) = token.split_once('=') {
             Word::Pause(number(ticks))
+        } else if let Some((wait @ ("wait" | "own" | "guess"), ticks)) = token.split_once('=') {
+            let wait = match wait {
+                "wait" => Wait::Processor,
+                "own" => Wait::Own,
+                _ => Wait::Estimated,
+            };
+            let mut parts = Waited::parts(wait, number(ticks).into());
+            Word::Wait(parts.next().expect("more than 0 ticks"))
         } else if let Some(("stack", stack)) = token.split_once('=') {
             Word::Switch(number(stack))
         } else {
@@ -113,6 +122,7 @@ pub fn events(names: &mut Names, start_ticks: u64, script: &str) -> Vec<TimedEve
             Word::Unwind { depth, reason } => Event::Unwind { depth, reason },
             Word::Mark(value) => Event::Mark(value),
             Word::Pause(ticks) => Event::Pause(ticks),
+            Word::Wait(waited) => Event::Wait(waited),
             other => panic!("not an event: {other:?}"),
         };
         events.push(TimedEvent { ticks, event });

@@ -254,6 +254,9 @@ pub(crate) fn text(trace: &[u8]) -> String {
                         Event::Mark(value) => format!("  {ticks} mark {value}"),
                         Event::Memory(word) => format!("  {ticks} memory {word:#x}"),
                         Event::Pause(paused) => format!("  {ticks} pause {paused}"),
+                        Event::Wait(waited) => {
+                            format!("  {ticks} wait {:?} {}", waited.wait(), waited.ticks())
+                        }
                         Event::Lost { events: Some(events) } => format!("  {ticks} lost {events}"),
                         Event::Lost { events: None } => format!("  {ticks} lost"),
                     });

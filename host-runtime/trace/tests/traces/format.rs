@@ -118,6 +118,7 @@ fn the_tables_name_the_constants() {
         format!("| `{:#010x} \\| n` | mark", word::MARK),
         format!("| `{:#010x} \\| b` | a record", word::RECORD),
         format!("| `{:#010x} \\| b` | 26 bits more", word::RECORD_MORE),
+        format!("| `{:#010x} \\| kind << 23 \\| unit << 22 \\| n` | wait", word::WAIT),
         format!("at most {} stacks", block::STACKS),
     ];
     rows.extend(Reason::ALL.map(|reason| format!("| {} | {} |", reason as u32, reason.as_str())));
@@ -263,7 +264,7 @@ fn a_later_minor_version_is_read_and_said() {
     for version in [[1, 0], [1, 1], [1, 2], [1, 3]] {
         assert_eq!(text(&file(version, &[news.clone(), block.clone()])), format!("{read}{unknown}"));
     }
-    let newer = "! the trace has format version 1.7, this reader knows 1.3: what is new in it is passed over (at offset 0x0)\n";
+    let newer = "! the trace has format version 1.7, this reader knows 1.4: what is new in it is passed over (at offset 0x0)\n";
     assert_eq!(text(&file([1, 7], &[news, block])), format!("{read}{newer}{unknown}"));
 }
 
@@ -275,7 +276,7 @@ fn another_major_version_is_refused() {
         assert_eq!(
             error,
             format!(
-                "the trace has format version {major}.{minor}, this reader knows version 1.3 (at offset 0x6)"
+                "the trace has format version {major}.{minor}, this reader knows version 1.4 (at offset 0x6)"
             )
         );
     }

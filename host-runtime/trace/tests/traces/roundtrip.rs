@@ -27,6 +27,7 @@ fn reference(start_ticks: u64, words: &[u32]) -> Vec<(LaneId, TimedEvent)> {
             Some(Word::Mark(value)) => Event::Mark(value),
             Some(Word::Record(_) | Word::RecordMore(_)) => Event::Memory(word),
             Some(Word::Pause(paused)) => Event::Pause(paused),
+            Some(Word::Wait(waited)) => Event::Wait(waited),
             Some(Word::Time(passed)) => {
                 ticks = ticks.saturating_add(passed.into());
                 continue;
@@ -68,7 +69,7 @@ fn any_words_come_back() {
         // What is told of memory belongs to the event before it.
         let events = expected
             .iter()
-            .filter(|(_, timed)| !matches!(timed.event, Event::Memory(_) | Event::Pause(_)))
+            .filter(|(_, timed)| !matches!(timed.event, Event::Memory(_) | Event::Pause(_) | Event::Wait(_)))
             .count() as u64;
         assert_eq!((writer.written().events, count_events(&raw)), (events, events));
     }

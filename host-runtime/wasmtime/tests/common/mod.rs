@@ -133,6 +133,7 @@ pub fn text(bytes: &[u8]) -> String {
                         Event::Mark(value) => format!("mark {value}"),
                         Event::Memory(word) => format!("memory {word:#x}"),
                         Event::Pause(paused) => format!("pause {paused}"),
+                        Event::Wait(waited) => format!("wait {:?} {}", waited.wait(), waited.ticks()),
                         Event::Lost { events } => format!("lost {events:?}"),
                     };
                     writeln!(out, "{} @{} {event}", batch.lane, timed.ticks / 1000).unwrap();
@@ -152,8 +153,9 @@ pub fn count(bytes: &[u8], is_counted: impl Fn(&Event) -> bool) -> usize {
     let mut events = 0;
     while let Some(item) = reader.next().unwrap() {
         if let Item::Events(batch) = item {
-            // A pause is no event.
-            let events_of = batch.events.iter().filter(|timed| !matches!(timed.event, Event::Pause(_)));
+            // Pauses and waits are no events.
+            let is_event = |event: &Event| !matches!(event, Event::Pause(_) | Event::Wait(_));
+            let events_of = batch.events.iter().filter(|timed| is_event(&timed.event));
             events += events_of.filter(|timed| is_counted(&timed.event)).count();
         }
     }

@@ -150,7 +150,7 @@ fn calls_that_see_a_tick(engine: &Engine, module: &Module) -> u32 {
                     late += u32::from(timed.ticks > entered);
                 }
                 Event::Leave => assert_eq!(calls, CALLS, "the last to be left"),
-                Event::Pause(_) => {}
+                Event::Pause(_) | Event::Wait(_) => {}
                 ref event => panic!("{event:?}"),
             }
             assert!(open.len() <= 2);
