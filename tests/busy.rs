@@ -1,9 +1,10 @@
 //! Times are true on a busy machine, on which the ticker's thread isn't run for milliseconds at a time.
 
 use crate::common::burners::Burners;
+use cpu_time::ThreadTime;
 use kperf_profile::{FlatProfile, Profile};
 use kperf_rewriter::{Options, Recording, rewrite};
-use kperf_trace::{Summary, TraceReader};
+use kperf_trace::{Summary, TraceReader, Waits};
 use kperf_wasmtime::{ClockChoice, Recorder};
 use std::time::Instant;
 use wasmtime::{Config, Engine, Linker, Module, Store};
@@ -19,9 +20,17 @@ const GUEST: &str = r#"(module
 /// The number of calls, and of turns of a loop in each: many events in a few milliseconds, and few events in the same time.
 const GUESTS: [(u32, u32); 2] = [(40_000, 200), (40, 200_000)];
 
-/// The share of the guest's wall time that the trace has, as self times or as time in the recorder, and the trace's outcome. On a
-/// busy machine the scheduler often stops a thread just when it hands its events over.
-fn accounted(recording: Recording, (calls, turns): (u32, u32)) -> (f64, Summary) {
+/// What a trace has of the guest's time.
+struct Accounted {
+    /// Self times, waits, and time in the recorder, as a share of the wall time.
+    of_wall: f64,
+    /// Self times and time in the recorder, as a share of the thread's processor time.
+    of_processor: f64,
+    summary: Summary,
+}
+
+/// Records a guest.
+fn accounted(recording: Recording, clock: ClockChoice, (calls, turns): (u32, u32)) -> Accounted {
     let mut config = Config::new();
     Recorder::configure(&mut config);
     let engine = Engine::new(&config).expect("an engine");
@@ -30,18 +39,20 @@ fn accounted(recording: Recording, (calls, turns): (u32, u32)) -> (f64, Summary)
             .expect("probes");
     let module = Module::new(&engine, &rewritten.wasm).expect("a module");
     let trace = tempfile::NamedTempFile::new().expect("a file");
-    let builder = Recorder::builder().clock(ClockChoice::ticker()).calibrate(false);
+    let builder = Recorder::builder().clock(clock).calibrate(false);
     let recorder = builder.sink(trace.reopen().expect("the file")).build(&engine).expect("a recorder");
     let mut store = Store::new(&engine, ());
     let mut linker = Linker::new(&engine);
-    let mut wall = 0.0;
+    let (mut wall, mut processor) = (0.0, 0.0);
     let mut timed = |store: &mut Store<()>, linker: &Linker<()>| {
         let instance = linker.instantiate(&mut *store, &module)?;
         let run = instance.get_typed_func::<(u32, u32), ()>(&mut *store, "run")?;
         // The recorder's first turn isn't time of the guest.
         run.call(&mut *store, (1, 1))?;
-        let begin = Instant::now();
+        // In this order: reading its processor time may cost the thread the processor.
+        let (begin_processor, begin) = (ThreadTime::now(), Instant::now());
         run.call(&mut *store, (calls, turns))?;
+        processor = begin_processor.elapsed().as_nanos() as f64;
         wall = begin.elapsed().as_nanos() as f64;
         Ok(())
     };
@@ -60,7 +71,8 @@ fn accounted(recording: Recording, (calls, turns): (u32, u32)) -> (f64, Summary)
     let profile = Profile::read(TraceReader::new(&bytes[..]).expect("a trace"), |_| ()).expect("a profile");
     assert_eq!(profile.calls(), u64::from(calls) + 3);
     let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
-    ((flat.self_nanos + flat.recorder_nanos) / wall, summary)
+    let of_processor = (flat.self_nanos + flat.recorder_nanos) / processor;
+    Accounted { of_wall: flat.whole_nanos() / wall, of_processor, summary }
 }
 
 /// Without the checks on the guest's thread, runs of this length have no time at all, or only that of the ticker's last turn.
@@ -72,8 +84,8 @@ fn the_guest_s_time_is_in_the_trace_however_busy_the_machine_is() {
         for guest in GUESTS {
             let mut parts = Vec::new();
             for _ in 0..15 {
-                let (part, summary) = accounted(recording, guest);
-                parts.push(part);
+                let Accounted { of_wall, summary, .. } = accounted(recording, ClockChoice::ticker(), guest);
+                parts.push(of_wall);
                 let (stalled, wall) = (summary.ticker_stalls.nanos, summary.ticks.nanos);
                 assert!(stalled <= wall, "{stalled} ns of stalls in {wall} ns");
             }
@@ -85,5 +97,26 @@ fn the_guest_s_time_is_in_the_trace_however_busy_the_machine_is() {
                 "{recording:?} {guest:?}: {parts:.3?}"
             );
         }
+    }
+}
+
+/// Without the waits, a guest that gets a quarter of a processor has four times its self time.
+#[test]
+fn self_times_are_the_thread_s_processor_time_however_busy_the_machine_is() {
+    let processors = std::thread::available_parallelism().map_or(2, |count| count.get());
+    let _burners = Burners::start(3 * processors).expect("busy processes");
+    for clock in [ClockChoice::Precise, ClockChoice::ticker()] {
+        let mut parts = Vec::new();
+        for _ in 0..9 {
+            let Accounted { of_processor, summary, .. } = accounted(Recording::imported(), clock, GUESTS[0]);
+            match summary.waits {
+                Waits::Exact | Waits::Estimated => parts.push(of_processor),
+                // Only Linux says it.
+                Waits::Unknown => assert!(!cfg!(target_os = "linux"), "{summary:?}"),
+            }
+        }
+        parts.sort_by(f64::total_cmp);
+        let middle = parts.get(2..7).unwrap_or_default();
+        assert!(middle.iter().all(|part| (0.97..1.03).contains(part)), "{clock:?}: {parts:.3?}");
     }
 }

@@ -1,9 +1,14 @@
 //! The time: its clocks, and the thread that writes it where recorders load it.
 
 pub(crate) mod cell;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(target_os = "linux")]
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, reason = "native stacks are sampled on x86-64 only")
+)]
 pub(crate) mod perf;
 pub(crate) mod preempted;
 pub(crate) mod processors;
 pub(crate) mod source;
 pub(crate) mod ticker;
+pub(crate) mod waits;

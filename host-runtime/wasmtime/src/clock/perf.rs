@@ -26,8 +26,13 @@ struct Attributes {
 
 const SOFTWARE: u32 = 1;
 const CPU_CLOCK: u64 = 0;
+const DUMMY: u64 = 9;
+const SAMPLE_TIME: u64 = 1 << 2;
 const DISABLED: u64 = 1 << 0;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
+const SAMPLE_ID_ALL: u64 = 1 << 18;
+const USE_CLOCK: u64 = 1 << 25;
+const CONTEXT_SWITCH: u64 = 1 << 26;
 const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 /// `PERF_EVENT_IOC_ENABLE` and `PERF_EVENT_IOC_PERIOD`.
 const ENABLE: libc::c_ulong = 0x2400;
@@ -45,6 +50,20 @@ pub(crate) fn cpu_clock(thread: libc::pid_t, period: u64) -> io::Result<OwnedFd>
     };
     // Without rights the kernel's own code can't be interrupted.
     open(&attributes(DISABLED), thread).or_else(|_| open(&attributes(DISABLED | EXCLUDE_KERNEL), thread))
+}
+
+/// An event that counts nothing, and records each switch of the calling thread, with its time on the system's monotonic clock.
+pub(crate) fn switches() -> io::Result<OwnedFd> {
+    let attributes = Attributes {
+        kind: SOFTWARE,
+        size: size_of::<Attributes>() as u32,
+        config: DUMMY,
+        sample_type: SAMPLE_TIME,
+        flags: EXCLUDE_KERNEL | SAMPLE_ID_ALL | USE_CLOCK | CONTEXT_SWITCH,
+        clock: libc::CLOCK_MONOTONIC,
+        ..Attributes::default()
+    };
+    open(&attributes, 0)
 }
 
 /// Enables an event.

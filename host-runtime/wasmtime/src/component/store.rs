@@ -126,6 +126,7 @@ impl StoreLanes {
         let now = self.recording.outlet.clock.now();
         self.each(|lane| {
             lane.check_clock_closely();
+            lane.attend(u64::MAX);
             lane.memory.note_begun(now);
         });
         OpenCall { shared: self, ends: Some(Reason::Host), tops: self.begin_profiles() }

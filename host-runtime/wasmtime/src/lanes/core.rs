@@ -5,16 +5,18 @@ use super::hold;
 use super::memory::LaneMemory;
 use super::state::RecorderState;
 use crate::clock::cell::TickerCell;
+use crate::clock::source::Clock;
 use crate::clock::ticker::Ticker;
+use crate::clock::waits::{WaitKey, WaitReader};
 use crate::outlet::Outlet;
 use crate::outlet::notice::Notice;
 use crate::outlet::queue::{Block, Pause, Sent, Suspension};
 use crate::outlet::stats::Progress;
 use kperf_abi::block::{BlockHeader, CAPACITY, HEADER_LEN, START};
 use kperf_abi::word::{LEAVE, Reason, TIME, TIME_LIMIT, Word};
-use kperf_trace::{CallParent, TraceContext};
+use kperf_trace::{CallParent, TraceContext, Waits};
 use std::mem;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -52,6 +54,9 @@ pub(crate) struct LaneCore {
     /// When the host's call began to wait; 0 if it doesn't.
     suspended_at: AtomicU64,
     abandoned: Abandoned,
+    /// How far the waits of its guest's thread were read: `WaitKey`.
+    waits_of: AtomicUsize,
+    waits_read: AtomicU64,
 }
 
 #[derive(Default)]
@@ -67,8 +72,11 @@ struct Gate {
     /// For the next block: the parents of the host's next calls, at most one for each stack; when calls waited.
     parents: Vec<CallParent>,
     suspensions: Vec<Suspension>,
-    /// When its thread worked for the recorder.
+    /// When its thread worked for the recorder, or had no processor.
     pauses: Vec<Pause>,
+    /// Reads when its thread had no processor.
+    waits: Option<WaitReader>,
+    unplaced: u64,
 }
 
 /// How many suspensions, or pauses, are kept for one block. The time of the others counts as the guest's.
@@ -106,6 +114,8 @@ impl LaneCore {
             is_async: AtomicBool::new(false),
             suspended_at: AtomicU64::new(0),
             abandoned: Abandoned::default(),
+            waits_of: AtomicUsize::new(0),
+            waits_read: AtomicU64::new(0),
         }
     }
 
@@ -117,6 +127,7 @@ impl LaneCore {
         *self.is_async.get_mut() = false;
         *self.suspended_at.get_mut() = 0;
         self.abandoned = Abandoned::default();
+        *self.waits_of.get_mut() = 0;
     }
 
     /// Its times are no earlier than this, in ticks.
@@ -146,8 +157,66 @@ impl LaneCore {
         self.outlet.when_full.waits(self.is_async.load(Ordering::Relaxed))
     }
 
+    /// Whether it is of interest when the guest's thread had no processor.
+    fn has_waits(&self) -> bool {
+        cfg!(target_os = "linux") && !self.spans && matches!(self.outlet.clock, Clock::Counter(_))
+    }
+
+    /// A call of the host's begins on this thread. No call is open if `idle_since` isn't the maximum: waits since then are in no call.
+    pub(crate) fn attend(&self, idle_since: u64) {
+        let key = WaitKey {
+            thread: self.waits_of.load(Ordering::Relaxed),
+            count: self.waits_read.load(Ordering::Relaxed),
+        };
+        if !self.has_waits() || key.is_current(&self.outlet.clock) {
+            return;
+        }
+        let mut gate = self.gate();
+        self.read_waits(&mut gate, idle_since);
+        self.follow_this_thread(&mut gate);
+    }
+
+    /// Reads the waits of the guest's thread that began before `idle_since`.
+    fn read_waits(&self, gate: &mut Gate, idle_since: u64) {
+        let Some(reader) = &mut gate.waits else { return };
+        let pauses = &mut gate.pauses;
+        let unplaced = reader.read(&self.outlet.clock, |wait| {
+            if wait.start >= idle_since {
+                return;
+            }
+            if pauses.len() < MOST_SUSPENSIONS {
+                pauses.push(wait);
+            } else {
+                self.outlet.waits.add(Waits::Unknown);
+            }
+        });
+        gate.unplaced = gate.unplaced.saturating_add(unplaced.ticks);
+        self.outlet.waits.add(unplaced.quality);
+        self.note_read(reader.key());
+    }
+
+    fn note_read(&self, WaitKey { thread, count }: WaitKey) {
+        self.waits_of.store(thread, Ordering::Relaxed);
+        self.waits_read.store(count, Ordering::Relaxed);
+    }
+
+    /// From now on, reads the waits of this thread.
+    fn follow_this_thread(&self, gate: &mut Gate) {
+        let clock = &self.outlet.clock;
+        if gate.waits.as_ref().is_none_or(|reader| !reader.is_of_this_thread(clock)) {
+            gate.waits = WaitReader::of_this_thread(clock);
+            self.note_read(gate.waits.as_ref().map(WaitReader::key).unwrap_or_default());
+        }
+        if gate.waits.is_none() {
+            self.outlet.waits.add(Waits::Unknown);
+        }
+    }
+
     /// The host's asynchronous call begins to wait.
     pub(crate) fn suspend(&self) {
+        if self.has_waits() {
+            self.read_waits(&mut self.gate(), u64::MAX);
+        }
         self.suspended_at.store(self.outlet.clock.now(), Ordering::Relaxed);
     }
 
@@ -162,6 +231,11 @@ impl LaneCore {
             }
             if gate.suspensions.len() < MOST_SUSPENSIONS {
                 gate.suspensions.push(Suspension { start, end });
+            }
+            if self.has_waits() {
+                // Meanwhile the thread did other things.
+                gate.waits = None;
+                self.follow_this_thread(&mut gate);
             }
             // The guest's next event must not get an earlier time. While the gate is held, the memory is there.
             self.check_clock_closely();
@@ -215,6 +289,14 @@ impl LaneCore {
             self.memory.copy_below(position, &mut bytes);
             if !bytes.is_empty() {
                 gate.last = state;
+                if self.has_waits() {
+                    self.read_waits(&mut gate, u64::MAX);
+                    if gate.waits.as_ref().is_none_or(|waits| !waits.is_of_this_thread(&self.outlet.clock)) {
+                        // The host has moved the store without notice.
+                        self.outlet.waits.add(Waits::Unknown);
+                        self.follow_this_thread(&mut gate);
+                    }
+                }
                 is_full = self.send(&mut gate, bytes);
             }
         }
@@ -226,7 +308,7 @@ impl LaneCore {
             Progress::add(&self.outlet.progress.flush_ticks, paused);
             let is_short = self.spans || paused < self.outlet.clock.ticks(SHORT_PAUSE);
             if !is_short && !gate.closed && gate.pauses.len() < MOST_SUSPENSIONS {
-                gate.pauses.push(Pause { start, end });
+                gate.pauses.push(Pause { start, end, wait: None });
             }
         }
         drop(gate);
@@ -265,6 +347,7 @@ impl LaneCore {
             parents: mem::take(&mut gate.parents),
             suspensions: mem::take(&mut gate.suspensions),
             pauses: mem::take(&mut gate.pauses),
+            unplaced: mem::take(&mut gate.unplaced),
         };
         match self.outlet.queue.send_block(&self.outlet.clock, block, self.waits()) {
             Sent::Yes => gate.sent = true,
@@ -296,6 +379,7 @@ impl LaneCore {
         if mem::replace(&mut gate.closed, true) {
             return;
         }
+        self.read_waits(&mut gate, u64::MAX);
         gate.lost = gate.lost.saturating_add(self.memory.lost());
         let mut bytes = Vec::new();
         let state = if self.memory.is_unbegun() {

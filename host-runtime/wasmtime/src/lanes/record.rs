@@ -48,6 +48,7 @@ impl Pen<'_> {
         if self.state.depth == 0 {
             // Not every host announces its calls.
             self.lane.check_clock_closely();
+            self.lane.attend(self.state.last);
         }
         self.event(func_id);
         self.state.depth = self.state.depth.wrapping_add(1);
@@ -132,6 +133,7 @@ impl Pen<'_> {
     /// The host begins a call.
     pub(crate) fn before(&self) -> Before {
         self.lane.check_clock_closely();
+        self.lane.attend(if self.state.depth == 0 { self.state.last } else { u64::MAX });
         Before { depth: self.state.depth, position: self.lane.memory.position() }
     }
 

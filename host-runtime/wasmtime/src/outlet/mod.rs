@@ -11,6 +11,7 @@ use self::stats::Progress;
 use self::when_full::WhenFull;
 use crate::clock::source::Clock;
 use crate::clock::ticker::Ticker;
+use crate::clock::waits::WaitQuality;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -24,6 +25,8 @@ pub(crate) struct Outlet {
     pub(crate) notices: Notices,
     /// Why instances of a profile have no samples, with the number of instances.
     pub(crate) unsampled: Mutex<BTreeMap<String, u64>>,
+    /// What is known of the times in which guests' threads had no processor.
+    pub(crate) waits: WaitQuality,
     /// What the writer has done.
     pub(crate) progress: Progress,
 }

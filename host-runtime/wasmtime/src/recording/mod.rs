@@ -5,6 +5,7 @@ pub(crate) mod answered;
 use crate::clock::preempted::Watched;
 use crate::clock::source::{Clock, ClockChoice};
 use crate::clock::ticker::Ticker;
+use crate::clock::waits::WaitQuality;
 use crate::error::{ErrorKind, Result};
 use crate::lanes::core::{LaneCore, LaneEvents};
 use crate::lanes::memory::LaneMemory;
@@ -151,6 +152,7 @@ impl Recording {
                 when_full,
                 notices,
                 unsampled: Mutex::default(),
+                waits: WaitQuality::default(),
                 progress,
             }),
             #[cfg(feature = "component-model")]
@@ -302,6 +304,8 @@ impl Recording {
         let core = make(number, lanes.finished);
         core.begin_at(begins);
         lanes.open.insert(number, core.clone());
+        drop(lanes);
+        core.attend(u64::MAX);
         core
     }
 
@@ -413,6 +417,7 @@ impl Recording {
             probe_cost,
             cpu_nanos: self.cpu_nanos(),
             preempted,
+            waits: self.outlet.waits.worst(),
             writer_stalls: self.outlet.queue.stalls(),
             ..Summary::default()
         })));

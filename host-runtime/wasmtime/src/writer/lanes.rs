@@ -2,6 +2,7 @@
 
 use super::open_calls::OpenCalls;
 use super::output::Output;
+use super::pauses;
 use crate::lanes::state::RecorderState;
 use crate::outlet::queue::{Block, Pause, Suspension};
 use kperf_abi::block::{BlockHeader, HEADER_LEN};
@@ -22,6 +23,7 @@ pub(super) struct Lane {
     owed: Vec<CallParent>,
     suspensions: Vec<Suspension>,
     pauses: Vec<Pause>,
+    unplaced: u64,
     open: OpenCalls,
     spans: bool,
     /// If instructions are the clock: when the current lane began, and the time of its last event.
@@ -40,6 +42,7 @@ impl Lane {
             }
             self.suspensions.clear();
             self.pauses.clear();
+            self.unplaced = 0;
             self.open = OpenCalls::default();
         }
         self.spans = block.spans;
@@ -47,6 +50,7 @@ impl Lane {
         self.owed.extend(block.parents.iter().cloned());
         self.suspensions.extend(&block.suspensions);
         self.pauses.extend(&block.pauses);
+        self.unplaced = self.unplaced.saturating_add(block.unplaced);
     }
 
     /// If instructions are the clock, each lane counts from 0. Successive lanes of one number share a timeline: each is shifted to
@@ -61,8 +65,10 @@ impl Lane {
         self.ended = RecorderState::after(block, |_| 0).map_or(self.ended, |state| state.last);
     }
 
-    pub(super) fn pauses(&mut self) -> &mut Vec<Pause> {
-        &mut self.pauses
+    /// Inserts pauses and waits into a block.
+    pub(super) fn put_pauses(&mut self, block: &mut Vec<u8>) {
+        pauses::place(block, std::mem::take(&mut self.unplaced), &mut self.pauses);
+        pauses::put(block, &mut self.pauses);
     }
 
     pub(super) fn suspensions(&mut self) -> &mut Vec<Suspension> {

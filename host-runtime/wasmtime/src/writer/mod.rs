@@ -120,7 +120,7 @@ impl Writer<'_> {
             self.files.name_suspended();
             self.outlet.queue.spare().put(std::mem::replace(&mut bytes, put));
         }
-        pauses::put(&mut bytes, lane.pauses());
+        lane.put_pauses(&mut bytes);
         if block.spans && suspended::is_in(&bytes) {
             self.files.name_suspended();
         }

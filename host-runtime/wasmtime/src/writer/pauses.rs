@@ -1,57 +1,148 @@
-//! Inserts pauses: how long the guest's thread worked for the recorder, or waited for it.
+//! Inserts pauses: how long the guest's thread worked for the recorder, or had no processor.
 //!
-//! The host does this work between two blocks of a lane. So the writer inserts the pause into the later block, after the first
-//! time that follows the pause's beginning.
+//! The guest can't write them: they happen between two of its events. So the writer inserts a pause after the first time that follows
+//! the pause's beginning.
 
 use crate::outlet::queue::Pause;
 use kperf_abi::block::BlockHeader;
-use kperf_abi::word::{MAX_FUNC_ID, MAX_PAYLOAD, TIME, WIDE_TIME, Word};
+use kperf_abi::word::{MAX_FUNC_ID, MAX_PAYLOAD, TIME, WIDE_TIME, Wait, Waited, Word};
 
 /// Inserts the pauses that begin before a block's end, and takes these off the list.
 pub(super) fn put(block: &mut Vec<u8>, pauses: &mut Vec<Pause>) {
     let Some((header, words)) = BlockHeader::split(block).filter(|_| !pauses.is_empty()) else { return };
+    sort(pauses);
     let front = block.len() - words.len();
-    let mut added: Vec<(usize, u64)> = Vec::new();
-    let mut now = header.start_ticks;
-    let (words, _) = words.as_chunks::<4>();
-    let word = |at: usize| words.get(at).map(|word| u32::from_le_bytes(*word));
-    let mut at = 0;
-    while let Some(first) = pauses.first_mut() {
-        let rest = words.get(at..).unwrap_or_default();
-        let Some(skipped) = rest.iter().position(tells_time) else { break };
-        at += skipped + 1;
-        let passed = match word(at - 1).and_then(Word::decode) {
-            Some(Word::Time(ticks)) => u64::from(ticks),
-            Some(Word::WideTime) => {
-                let (Some(low), Some(high)) = (word(at), word(at + 1)) else { break };
-                at += 2;
-                u64::from(low) | u64::from(high) << 32
-            }
-            _ => continue,
-        };
-        let then = now.saturating_add(passed);
-        let mut pause = Some(first);
-        while let Some(first) = pause.take().filter(|first| first.start < then) {
+    let mut added: Vec<(usize, u64, Option<Wait>)> = Vec::new();
+    let mut left = pauses.iter_mut().peekable();
+    for time in Times::of(header.start_ticks, words) {
+        while let Some(first) = left.peek_mut().filter(|first| first.start < time.then) {
             // An event may have the time of an old tick.
-            let paused = first.end.min(then).saturating_sub(first.start.max(now));
+            let paused = first.end.min(time.then).saturating_sub(first.start.max(time.before));
             if paused > 0 {
-                added.push((front + 4 * at, paused));
+                added.push((front + time.end, paused, first.wait));
             }
-            if first.end > then {
-                first.start = then;
+            if first.end > time.then {
+                first.start = time.then;
                 break;
             }
-            pauses.remove(0);
-            pause = pauses.first_mut();
+            left.next();
         }
-        now = then;
+        if left.peek().is_none() {
+            break;
+        }
     }
-    for (at, mut paused) in added.into_iter().rev() {
-        while paused > 0 {
-            let part = paused.min(MAX_PAYLOAD.into());
-            block.splice(at..at, Word::Pause(part as u32).encode().to_le_bytes());
-            paused -= part;
+    let rest = left.len();
+    pauses.drain(..pauses.len() - rest);
+    insert(block, &added);
+}
+
+/// Places waits of so many ticks in all, whose times are unknown, where a block's events are furthest apart.
+pub(super) fn place(block: &[u8], ticks: u64, pauses: &mut Vec<Pause>) {
+    let Some((header, words)) = BlockHeader::split(block).filter(|_| ticks > 0) else { return };
+    let mut gaps: Vec<Time> = Times::of(header.start_ticks, words).collect();
+    gaps.sort_unstable_by_key(|gap| std::cmp::Reverse(gap.then - gap.before));
+    let mut left = ticks;
+    for Time { before, then, .. } in gaps {
+        let part = left.min(then - before);
+        if part == 0 {
+            break;
         }
+        pauses.push(Pause { start: then - part, end: then, wait: Some(Wait::Estimated) });
+        left -= part;
+    }
+}
+
+/// Sorts pauses by time, and cuts off what two have in common. Others' use of the processor is theirs; what the thread waited itself
+/// while it worked for the recorder is the recorder's.
+fn sort(pauses: &mut Vec<Pause>) {
+    let rank = |pause: &Pause| match pause.wait {
+        Some(Wait::Processor | Wait::Estimated) => 2,
+        None => 1,
+        Some(Wait::Own) => 0,
+    };
+    pauses.sort_by_key(|pause| pause.start);
+    let mut sorted: Vec<Pause> = Vec::with_capacity(pauses.len());
+    for mut pause in pauses.drain(..) {
+        let mut rest = None;
+        if let Some(last) = sorted.last_mut().filter(|last| pause.start < last.end) {
+            if rank(&pause) > rank(last) {
+                rest = Some(Pause { start: pause.end, ..*last });
+                last.end = pause.start;
+            } else {
+                pause.start = last.end;
+            }
+        }
+        sorted.extend([Some(pause), rest].into_iter().flatten().filter(|pause| pause.start < pause.end));
+    }
+    *pauses = sorted;
+}
+
+/// Inserts the words of pauses at places of a block, which are in order.
+fn insert(block: &mut Vec<u8>, added: &[(usize, u64, Option<Wait>)]) {
+    let words = added.iter().map(|&(at, ticks, wait)| (at, words_of(ticks, wait)));
+    let words: Vec<(usize, Vec<u8>)> = words.collect();
+    let (mut from, mut to) =
+        (block.len(), block.len() + words.iter().map(|(_, words)| words.len()).sum::<usize>());
+    block.resize(to, 0);
+    for (at, words) in words.iter().rev() {
+        to -= from - at;
+        block.copy_within(*at..from, to);
+        from = *at;
+        to -= words.len();
+        block[to..to + words.len()].copy_from_slice(words);
+    }
+}
+
+/// The words of one pause.
+fn words_of(ticks: u64, wait: Option<Wait>) -> Vec<u8> {
+    let bytes = |word: Word| word.encode().to_le_bytes();
+    if let Some(wait) = wait {
+        return Waited::parts(wait, ticks).flat_map(|part| bytes(Word::Wait(part))).collect();
+    }
+    let (most, rest) = (ticks / u64::from(MAX_PAYLOAD), ticks % u64::from(MAX_PAYLOAD));
+    let parts = (0..most).map(|_| MAX_PAYLOAD).chain((rest > 0).then_some(rest as u32));
+    parts.flat_map(|part| bytes(Word::Pause(part))).collect()
+}
+
+/// A time word of a block.
+struct Time {
+    /// The times before and after it, in ticks.
+    before: u64,
+    then: u64,
+    /// Where it ends among the block's words, in bytes.
+    end: usize,
+}
+
+/// The time words of a block.
+struct Times<'a> {
+    words: &'a [[u8; 4]],
+    at: usize,
+    now: u64,
+}
+
+impl<'a> Times<'a> {
+    fn of(start_ticks: u64, words: &'a [u8]) -> Times<'a> {
+        Times { words: words.as_chunks().0, at: 0, now: start_ticks }
+    }
+}
+
+impl Iterator for Times<'_> {
+    type Item = Time;
+
+    fn next(&mut self) -> Option<Time> {
+        let word = |at: usize| self.words.get(at).map(|word| u32::from_le_bytes(*word));
+        self.at += 1 + self.words.get(self.at..)?.iter().position(tells_time)?;
+        let passed = match word(self.at - 1).and_then(Word::decode)? {
+            Word::Time(ticks) => u64::from(ticks),
+            _ => {
+                let (low, high) = (word(self.at)?, word(self.at + 1)?);
+                self.at += 2;
+                u64::from(low) | u64::from(high) << 32
+            }
+        };
+        let before = self.now;
+        self.now = before.saturating_add(passed);
+        Some(Time { before, then: self.now, end: 4 * self.at })
     }
 }
 
@@ -72,7 +163,7 @@ mod tests {
     }
 
     fn pauses(of: &[[u64; 2]]) -> Vec<Pause> {
-        of.iter().map(|&[start, end]| Pause { start, end }).collect()
+        of.iter().map(|&[start, end]| Pause { start, end, wait: None }).collect()
     }
 
     #[test]
@@ -89,6 +180,53 @@ mod tests {
     }
 
     #[test]
+    fn waits_cut_pauses_and_each_tick_counts_once() {
+        let of = |start, end, wait| Pause { start, end, wait };
+        let (ready, own) = (Some(Wait::Processor), Some(Wait::Own));
+        let mut all = vec![of(100, 200, None), of(60, 90, own), of(120, 130, ready), of(140, 150, own)];
+        all.extend([of(190, 210, ready), of(220, 225, ready)]);
+        sort(&mut all);
+        let expected = [
+            of(60, 90, own),
+            of(100, 120, None),
+            of(120, 130, ready),
+            of(130, 190, None),
+            of(190, 210, ready),
+            of(220, 225, ready),
+        ];
+        assert_eq!(all, expected);
+        let words = [Word::Time(20), Word::Enter(1), Word::Time(200), Word::Leave];
+        let mut bytes = block(&words);
+        put(&mut bytes, &mut all);
+        let wait = |wait, ticks| Waited::parts(wait, ticks).map(Word::Wait).collect::<Vec<_>>();
+        let [of_10, of_5] = [10, 5].map(|ticks| wait(Wait::Processor, ticks));
+        let of_20 = wait(Wait::Processor, 20);
+        let before = [Word::Time(20), Word::Pause(20), Word::Enter(1), Word::Time(200)];
+        let expected = [&before[..], &of_10, &[Word::Pause(60)], &of_20, &of_5, &[Word::Leave]].concat();
+        assert_eq!(bytes, block(&expected));
+        assert!(all.is_empty());
+    }
+
+    #[test]
+    fn waits_without_a_place_are_in_the_largest_gaps() {
+        let bytes = block(&[
+            Word::Time(30),
+            Word::Enter(1),
+            Word::Time(50),
+            Word::Leave,
+            Word::Time(40),
+            Word::Leave,
+        ]);
+        let mut placed = Vec::new();
+        place(&bytes, 60, &mut placed);
+        let guess = |start, end| Pause { start, end, wait: Some(Wait::Estimated) };
+        assert_eq!(placed, [guess(130, 180), guess(210, 220)]);
+        placed.clear();
+        place(&bytes, 1_000, &mut placed);
+        assert_eq!(placed.iter().map(|pause| pause.end - pause.start).sum::<u64>(), 120);
+    }
+
+    #[test]
     fn a_long_pause_takes_several_words() {
         let long = u64::from(MAX_PAYLOAD) + 3;
         let mut bytes = block(&[Word::WideTime]);
@@ -96,7 +234,7 @@ mod tests {
         let before = bytes.clone();
         let mut left = pauses(&[[100, 100 + long]]);
         put(&mut bytes, &mut left);
-        let words = [Word::Pause(3), Word::Pause(MAX_PAYLOAD)].map(|word| word.encode().to_le_bytes());
+        let words = [Word::Pause(MAX_PAYLOAD), Word::Pause(3)].map(|word| word.encode().to_le_bytes());
         assert_eq!(bytes, [before, words.concat()].concat());
         assert!(left.is_empty());
         // Cut off.

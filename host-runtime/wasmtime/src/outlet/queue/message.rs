@@ -1,5 +1,5 @@
 //! Messages to the writer.
-use kperf_trace::{CallParent, Stall, Summary, Window};
+use kperf_trace::{CallParent, Stall, Summary, Wait, Window};
 
 /// A message to the writer.
 pub(crate) enum Message {
@@ -30,8 +30,10 @@ pub(crate) struct Block {
     pub(crate) parents: Vec<CallParent>,
     /// When asynchronous calls waited since the lane's last block.
     pub(crate) suspensions: Vec<Suspension>,
-    /// When the guest's thread worked for the recorder.
+    /// When the guest's thread worked for the recorder, or had no processor.
     pub(crate) pauses: Vec<Pause>,
+    /// For how many ticks more it was ready to run and had no processor, at unknown times.
+    pub(crate) unplaced: u64,
 }
 
 /// An asynchronous call of the host's waited: its guest didn't run. In ticks.
@@ -41,11 +43,13 @@ pub(crate) struct Suspension {
     pub(crate) end: u64,
 }
 
-/// The guest's thread handed a block over, or waited until there was room for it. In ticks.
+/// The guest's thread didn't run the guest. In ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pause {
     pub(crate) start: u64,
     pub(crate) end: u64,
+    /// Why it had no processor; `None` if it handed a block over, or waited until there was room for it.
+    pub(crate) wait: Option<Wait>,
 }
 
 impl Message {

@@ -1,0 +1,23 @@
+//! For how long a thread was ready to run and had no processor: only the sum.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// The calling thread's scheduler statistics, which any thread can read.
+pub(super) struct Delay(File);
+
+impl Delay {
+    /// `None` if the system doesn't have them.
+    pub(super) fn of_this_thread() -> Option<Delay> {
+        let delay = Delay(File::open("/proc/thread-self/schedstat").ok()?);
+        delay.nanos().map(|_| delay)
+    }
+
+    /// The sum since the thread began, in nanoseconds. `None` if the thread has ended.
+    pub(super) fn nanos(&self) -> Option<u64> {
+        // On a processor, waiting for one, times that it got one.
+        let mut text = [0; 64];
+        let length = self.0.read_at(&mut text, 0).ok()?;
+        str::from_utf8(text.get(..length)?).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
+    }
+}
