@@ -9,6 +9,8 @@ use std::time::Duration;
 const NAP: Duration = Duration::from_micros(500);
 /// A gap between two ticks of at least this length is not an interrupt: another thread has the processor.
 const SCARCE: Duration = Duration::from_micros(500);
+/// A thread that has run for so long has a processor to itself: more than the scheduler gives one among others at a time.
+const SLICE: Duration = Duration::from_millis(8);
 /// A gap up to this is the scheduler's and the memory's.
 const NOISE: Duration = Duration::from_micros(100);
 /// With so few samples shares would be off by tens of points.
@@ -36,6 +38,7 @@ pub(super) struct Pace {
     nap_ticks: u64,
     scarce: u64,
     first_rest: u64,
+    slice: u64,
     longest_rest: u64,
     /// A shorter gap is the scheduler's and the memory's ordinary noise.
     noise: u64,
@@ -72,6 +75,7 @@ impl Pace {
             nap_ticks: ticks(period.max(NAP)),
             scarce: ticks(period + SCARCE),
             first_rest: ticks(FIRST_REST),
+            slice: ticks(SLICE),
             longest_rest: ticks(LONGEST_REST),
             noise: ticks(if is_alone { NOISE } else { (period * 10).max(NOISE) }),
             // With longer sleeps between ticks it costs nothing.
@@ -168,14 +172,17 @@ impl Pace {
 
     /// The thread has run again only `late` ticks after it was woken: no processor was free, if that is long.
     pub(super) fn woke(&mut self, now: u64, late: u64) {
-        if late >= self.scarce && matches!(self.mode, Mode::Spins { .. }) {
-            self.mode = Mode::Naps { until: now.saturating_add(self.first_rest) };
+        if let Mode::Spins { since } = &mut self.mode {
+            *since = now;
+            if late >= self.scarce {
+                self.mode = Mode::Naps { until: now.saturating_add(self.first_rest) };
+            }
         }
     }
 
     /// Whether it has spun for long enough to have a processor.
     pub(super) fn spins_well(&self, now: u64) -> bool {
-        matches!(self.mode, Mode::Spins { since } if now.saturating_sub(since) >= self.scarce)
+        matches!(self.mode, Mode::Spins { since } if now.saturating_sub(since) >= self.slice)
     }
 
     /// How long to sleep while others renew the time; `None` if it spins.

@@ -81,7 +81,7 @@ pub(super) enum Job {
 }
 
 /// At first samples come faster than later, so that short programs have enough: each period (nanoseconds) up to so many samples.
-const FAST: [(u64, u64); 2] = [(50_000, 200), (200_000, 600)];
+const FAST: [(u64, u64); 2] = [(50_000, 100), (200_000, 500)];
 
 /// How often the event is due after `asked` samples, in nanoseconds.
 fn period_after(asked: u64, period: u64) -> u64 {
