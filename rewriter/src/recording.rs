@@ -32,6 +32,13 @@ pub enum Recording {
     /// calls on the stack of the guest's thread, if it can. The engine must support shared memories, and several memories if the
     /// module has its own. The host supplies `kperf:host.flush`.
     Count,
+    /// The samples of [`Recording::Count`] without its counts: functions stay as they are. The recorder in the module only announces
+    /// its instances, so that the host samples a program without probes.
+    ///
+    /// ```wat
+    /// (func $f  nop)          ;; before and after
+    /// ```
+    Sample,
 }
 
 /// Options of [`Recording::Imported`].
@@ -134,7 +141,7 @@ impl Recording {
     pub fn clock(&self) -> Clock {
         match self {
             Recording::Imported(Imported { clock, .. }) | Recording::Inline(Inline { clock, .. }) => *clock,
-            Recording::Profile { .. } | Recording::Count => Clock::Host,
+            Recording::Profile { .. } | Recording::Count | Recording::Sample => Clock::Host,
         }
     }
 
@@ -148,7 +155,9 @@ impl Recording {
         match *self {
             Recording::Imported(Imported { allocations: true, .. }) => Allocations::All,
             Recording::Inline(Inline { allocations, .. }) => allocations,
-            Recording::Imported(_) | Recording::Profile { .. } | Recording::Count => Allocations::Off,
+            Recording::Imported(_) | Recording::Profile { .. } | Recording::Count | Recording::Sample => {
+                Allocations::Off
+            }
         }
     }
 

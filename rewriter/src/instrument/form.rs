@@ -39,5 +39,6 @@ forms! {
     Recording::Inline(Inline { clock: Clock::Instructions, .. }) => inline::Inline { counts: true },
     Recording::Profile { spans: false } => profile::Profile(recorder::Form::Profile),
     Recording::Profile { spans: true } => profile::Profile(recorder::Form::ProfileSpans),
-    Recording::Count => count::Count,
+    Recording::Count => count::Count { counts: true },
+    Recording::Sample => count::Count { counts: false },
 }

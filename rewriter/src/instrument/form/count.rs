@@ -1,4 +1,4 @@
-//! The form with a recorder inside the module (`counts.wat`) that only counts calls.
+//! The forms with a recorder inside the module (`counts.wat`) that only counts calls, or not even that.
 
 use super::shape::{Form, Kind, Needs};
 use crate::error::Error;
@@ -6,7 +6,10 @@ use crate::instrument::events::{Code, Counted, Events};
 use crate::instrument::parts::{PartIndices, Parts};
 use kperf_abi::{names, recorder, shadow};
 
-pub(super) struct Count;
+pub(super) struct Count {
+    /// Whether calls are counted.
+    pub(super) counts: bool,
+}
 
 impl Form for Count {
     fn kind(&self) -> Kind {
@@ -23,6 +26,9 @@ impl Form for Count {
     }
 
     fn code(&self, parts: &Parts, places: &PartIndices) -> Result<Code, Error> {
+        if !self.counts {
+            return Ok(Code { inside: Events::default(), smaller: None });
+        }
         let counted = Counted {
             locals: parts.template_locals(places, names::INLINE_LEAF)?,
             leaf: parts.template(places, names::INLINE_LEAF)?,
