@@ -27,6 +27,7 @@ mod otlp;
 mod outputs;
 mod pictures;
 mod reader;
+mod repeat;
 mod run;
 mod signals;
 mod symbols;

@@ -186,7 +186,9 @@ impl Opts {
                     "more runs a side tell (`run --repeat 10`, or more than that), or `run --clock instructions`, which says the same \
                      on every machine"
                 }
-                Unit::Instructions => "more runs a side tell, or runs with the same input and `--deterministic`",
+                Unit::Instructions => {
+                    "more runs a side tell, or runs with the same input and `--deterministic`"
+                }
             });
         }
         Ok(verdict.exit_code())
@@ -210,14 +212,17 @@ impl Opts {
             if side.about.is_empty() {
                 side.about = about(&profile);
             }
-            let name_of = |func| self.names.name_of(&profile.symbols, func);
-            side.samples.push(match by {
-                By::Path => Sample::by_path(&profile, name_of),
-                By::Function => {
-                    let cost = traces::compensation(&profile, self.compensate)
-                        .with_context(|| format!("failed to compensate `{}`", input::name(path)))?;
-                    Sample::by_function(&profile, cost.as_ref(), name_of)
-                }
+            let cost = match by {
+                By::Path => None,
+                By::Function => traces::compensation(&profile, self.compensate)
+                    .with_context(|| format!("failed to compensate `{}`", input::name(path)))?,
+            };
+            profile.each_run(|profile| {
+                let name_of = |func| self.names.name_of(&profile.symbols, func);
+                side.samples.push(match by {
+                    By::Path => Sample::by_path(profile, name_of),
+                    By::Function => Sample::by_function(profile, cost.as_ref(), name_of),
+                });
             });
         }
         Ok(side)

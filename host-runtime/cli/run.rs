@@ -13,6 +13,7 @@ mod names;
 mod outcome;
 mod probing;
 mod program;
+mod repeat;
 mod wasi;
 pub mod watch;
 mod wave;
@@ -20,7 +21,7 @@ mod wave;
 use crate::send::{LiveSignals, SignalArg};
 use crate::shared::flags::parents::ParentArgs;
 use crate::shared::flags::probes::{self, ProbeArg, ProbeArgs};
-use crate::shared::flags::sampling::{RecordArg, RecordArgs, SamplingArgs, StackArg};
+use crate::shared::flags::sampling::{RecordArg, RecordArgs, SamplingArgs, SpanMin, StackArg};
 use crate::shared::output;
 use crate::shared::table::color::ColorArg;
 use crate::shared::table::fit::Shown;
@@ -30,19 +31,21 @@ use clock::ClockArg;
 use component::ComponentProgram;
 use guest::{Guest, Kind, Recording};
 use http::HttpProgram;
+use kperf_rewriter::Warning;
 use kperf_wasmtime::{ClockChoice, ErrorKind, Recorder, Sampling, WhenFull};
 use live::{Live, Wanted};
 use module::{Host, ModuleProgram};
 use names::Names;
 use outcome::Outcome;
 use program::{Program, UseCache};
+use repeat::{Repeat, RepeatedProgram};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc;
 use std::time::Duration;
-use wasi::WasiArgs;
+use wasi::{Streams, WasiArgs};
 use watch::Watch;
 
 /// Run a module or a component with probes around its functions, and show where its time went
@@ -78,6 +81,12 @@ pub struct Opts {
     /// --deterministic).
     #[arg(long, value_name = "CLOCK", default_value = "auto", conflicts_with = "plain")]
     clock: ClockArg,
+    /// Run the program N times as it is, for its times, and in turn N times with probes, for its calls; or `until:2%`, until no share
+    /// of self time is off by more than 2 points. Each run is a new instance. The report has the means of the runs and their
+    /// errors, and `diff` compares the runs. All runs read the same stdin; only the first one's output is shown. Only for commands that
+    /// may run more than once.
+    #[arg(long, value_name = "N", conflicts_with_all = ["plain", "http", "otlp", "clock", "record", "span_min", "stack", "every", "probe", "leaf", "allocations"])]
+    repeat: Option<Repeat>,
     /// Compile the module again even if wasmtime's cache has it. (The cache is wasmtime's own; see `wasmtime config`.)
     #[arg(long)]
     no_cache: bool,
@@ -116,6 +125,7 @@ Examples:
   kperf-wasm run shop.component.wasm --invoke 'total([{price: 3, count: 2}])'
   kperf-wasm run handler.wasm --http 127.0.0.1:8080  answers requests, each with a new instance
   kperf-wasm run app.wasm --record profile           exact counts and samples, at some 5 %
+  kperf-wasm run app.wasm --repeat 10                means of ten runs, with errors
   kperf-wasm run app.wasm --clock instructions --deterministic
   kperf-wasm run app.wasm --otlp http://localhost:4318
   kperf-wasm run app.wasm --record profile --every 10s --otlp --signals traces,profiles
@@ -146,8 +156,8 @@ const EVERY: Duration = Duration::from_secs(1);
 impl Opts {
     /// Records a profile and shows it while it grows. It is kept only if --trace names a file.
     pub fn watched(mut self, watch: Watch) -> anyhow::Result<ExitCode> {
-        if self.plain || self.otlp.is_some() || self.clock != ClockArg::Auto {
-            bail!("`top` takes a profile; --plain, --otlp and --clock are for `run`");
+        if self.plain || self.otlp.is_some() || self.clock != ClockArg::Auto || self.repeat.is_some() {
+            bail!("`top` takes a profile; --plain, --otlp, --clock and --repeat are for `run`");
         }
         self.probes.record.record = RecordArg::Profile;
         self.sampling.every_or(EVERY);
@@ -156,7 +166,14 @@ impl Opts {
     }
 
     /// Runs the module.
-    pub fn run(self) -> anyhow::Result<ExitCode> {
+    pub fn run(mut self) -> anyhow::Result<ExitCode> {
+        if self.repeat.is_some() {
+            // What the instances have in common: samples on the thread's stack. Slow calls aren't found without counts.
+            let RecordArgs { record, span_min, .. } = &mut self.probes.record;
+            (*record, *span_min) = (RecordArg::Profile, Some(SpanMin::Off));
+            self.sampling.every_or(repeat::WINDOW);
+            self.sampling.period_or(repeat::PERIOD);
+        }
         let guest = Guest::read(&self.module)?;
         let clock = self.clock(&guest)?;
         let (guest, mut program) = self.program(guest, clock)?;
@@ -164,7 +181,7 @@ impl Opts {
             let result = program.run();
             return Outcome::of(&result, || Names::of(&guest)).report(result);
         }
-        let trace = self.trace.clone().unwrap_or_else(|| PathBuf::from(format!("{}.kperf", guest.name)));
+        let trace = self.trace_path(&guest);
         let live = Live::default();
         // From here on there is a trace: a signal waits until it can be finished.
         let (ready, recording) = mpsc::channel::<(Recorder, Box<dyn FnOnce() -> bool + Send>)>();
@@ -232,8 +249,16 @@ impl Opts {
                 Ok((guest, program))
             }
             (Kind::Module { .. }, None) => {
-                let mut host = Host::new(&engine, wasi, &guest.path, args)?;
+                let mut host = Host::new(&engine, wasi, &guest.path, args, &Streams::default())?;
                 host.check_imports(&guest)?;
+                if let Some(repeat) = self.repeat {
+                    let (sampled, counted, warnings) = probing::repeated(guest, &self.probes)?;
+                    self.report_probes(&counted, &warnings);
+                    let guests = (&sampled, &counted);
+                    let trace = self.trace_path(&counted);
+                    let program = RepeatedProgram::new(engine, guests, wasi, args, invoke, repeat, &trace)?;
+                    return Ok((counted, Box::new(program)));
+                }
                 let guest = self.with_probes(guest, clock)?;
                 let program = ModuleProgram::new(engine, host, &guest, args, invoke)?;
                 Ok((guest, Box::new(program)))
@@ -251,11 +276,19 @@ impl Opts {
             return Ok(guest);
         }
         let (guest, warnings) = probing::with_probes(guest, &self.probes, clock)?;
+        self.report_probes(&guest, &warnings);
+        Ok(guest)
+    }
+
+    fn report_probes(&self, guest: &Guest, warnings: &[Warning]) {
         if !self.quiet {
-            probes::report_warnings(&warnings);
+            probes::report_warnings(warnings);
             guest.symbols.iter().for_each(probes::report_allocators);
         }
-        Ok(guest)
+    }
+
+    fn trace_path(&self, guest: &Guest) -> PathBuf {
+        self.trace.clone().unwrap_or_else(|| PathBuf::from(format!("{}.kperf", guest.name)))
     }
 
     /// The clock of the recording. Fails if --clock is given for a profile: its sampler reads the clock itself. A module that counts its
@@ -374,7 +407,7 @@ impl Opts {
             Some(sampling) => builder.calibrate(false).sampling(sampling),
             None => builder,
         };
-        let builder = builder.parent(parent);
+        let builder = builder.parent(parent).repeated(self.repeat.is_some());
         let file = || {
             File::create(trace).with_context(|| format!("failed to create the trace `{}`", trace.display()))
         };

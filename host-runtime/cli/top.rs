@@ -15,7 +15,7 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(
     mut_arg("plain", of_traces), mut_arg("otlp", of_traces), mut_arg("signals", of_traces),
-    mut_arg("clock", of_traces), mut_arg("trace", |trace| trace.help("Keep the profile in this file").long_help(None))
+    mut_arg("clock", of_traces), mut_arg("repeat", of_traces), mut_arg("trace", |trace| trace.help("Keep the profile in this file").long_help(None))
 )]
 pub struct Opts {
     #[command(flatten)]

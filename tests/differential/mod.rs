@@ -29,6 +29,7 @@ fn original_and_rewritten_with_a_profile_s_recorder_agree() {
     agree(Recording::Profile { spans: true });
     if HAS_NATIVE_STACKS {
         agree(Recording::Count);
+        agree(Recording::Sample);
     }
 }
 

@@ -16,6 +16,7 @@ use wasmparser::{
 };
 
 /// A module or a component, as the user gave it or with new probes.
+#[derive(Clone)]
 pub struct Guest {
     pub path: PathBuf,
     /// The file's name without its ending.
@@ -30,6 +31,7 @@ pub struct Guest {
 }
 
 /// A module or a component.
+#[derive(Clone)]
 pub enum Kind {
     Module {
         has_start: bool,
@@ -43,6 +45,7 @@ pub enum Kind {
 }
 
 /// An import of a module.
+#[derive(Clone)]
 pub struct Import {
     pub module: String,
     pub name: String,

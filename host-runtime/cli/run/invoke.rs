@@ -67,6 +67,11 @@ impl Entry {
         })
     }
 
+    /// The same without printing.
+    pub fn silent(self) -> Entry {
+        Entry { print: false, ..self }
+    }
+
     /// Calls it, and prints the results if the user named the function.
     pub fn call<T: 'static>(&self, store: &mut Store<T>, instance: Instance) -> Result<()> {
         if self.initialize {

@@ -4,7 +4,7 @@ use super::guest::{Guest, Kind, Recording};
 use super::imports;
 use super::invoke::Entry;
 use super::program::Program;
-use super::wasi::WasiArgs;
+use super::wasi::{Streams, WasiArgs};
 use anyhow::Context;
 use kperf_wasmtime::{Inlined, Lane, Recorder};
 use std::path::Path;
@@ -19,8 +19,14 @@ pub struct Host {
 
 impl Host {
     /// A host that supplies WASI preview 1.
-    pub fn new(engine: &Engine, wasi: &WasiArgs, module: &Path, args: &[String]) -> anyhow::Result<Host> {
-        let store = Store::new(engine, wasi.context(module, args)?);
+    pub fn new(
+        engine: &Engine,
+        wasi: &WasiArgs,
+        module: &Path,
+        args: &[String],
+        streams: &Streams,
+    ) -> anyhow::Result<Host> {
+        let store = Store::new(engine, wasi.context(module, args, streams)?);
         Ok(Host { store, linker: kperf_wasi::module_linker(engine)? })
     }
 
@@ -42,6 +48,21 @@ pub struct ModuleProgram {
     host: Host,
     entry: Entry,
     lanes: Option<Lanes>,
+}
+
+/// Instantiates a module that has its recorder inside, and calls its function.
+pub fn run_inlined(
+    host: Host,
+    module: &Module,
+    entry: &Entry,
+    recorder: &Recorder,
+) -> anyhow::Result<wasmtime::Result<()>> {
+    let Host { mut store, mut linker } = host;
+    let lanes = recorder.link_inlined(&mut store, &mut linker)?;
+    Ok(lanes.call(&mut store, |store| {
+        let instance = linker.instantiate(&mut *store, module)?;
+        entry.call(store, instance)
+    }))
 }
 
 /// The recording's side of the store.

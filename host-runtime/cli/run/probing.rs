@@ -15,8 +15,34 @@ pub fn with_probes(
     clock: ClockChoice,
 ) -> anyhow::Result<(Guest, Vec<Warning>)> {
     let failed = format!("failed to put probes into `{}`", guest.path.display());
-    let guest = if guest.is_component() { component(guest, args, clock) } else { module(guest, args, clock) };
+    let guest = if guest.is_component() {
+        component(guest, args, clock)
+    } else {
+        module(guest, args, Form::OfFlags(clock))
+    };
     guest.context(failed)
+}
+
+/// A module for `--repeat`: without probes but with names for samples, and with probes that count calls.
+pub fn repeated(guest: Guest, args: &ProbeArgs) -> anyhow::Result<(Guest, Guest, Vec<Warning>)> {
+    if !HAS_NATIVE_STACKS {
+        bail!("--repeat samples the program without probes, which needs Linux on x86-64");
+    }
+    if guest.is_component() || guest.probes.is_some() {
+        let what = if guest.is_component() { "a component" } else { "a module with probes" };
+        bail!("--repeat runs modules without probes, and `{}` is {what}", guest.path.display());
+    }
+    let (sampled, _) = module(guest.clone(), args, Form::Is(Recording::Sample))?;
+    let (counted, warnings) = module(guest, args, Form::Is(Recording::Count))?;
+    Ok((sampled, counted, warnings))
+}
+
+/// The form of probes.
+#[derive(Clone, Copy)]
+enum Form {
+    /// The one that flags ask for, with this clock.
+    OfFlags(ClockChoice),
+    Is(Recording),
 }
 
 /// Fails if a guest that runs without probes has some, or if flags choose functions for probes.
@@ -57,7 +83,11 @@ fn component(guest: Guest, args: &ProbeArgs, clock: ClockChoice) -> anyhow::Resu
 }
 
 /// Adds probes to a module. The recorder goes inside where that costs less.
-fn module(guest: Guest, args: &ProbeArgs, clock: ClockChoice) -> anyhow::Result<(Guest, Vec<Warning>)> {
+fn module(guest: Guest, args: &ProbeArgs, form: Form) -> anyhow::Result<(Guest, Vec<Warning>)> {
+    let clock = match form {
+        Form::OfFlags(clock) => clock,
+        Form::Is(_) => ClockChoice::Precise,
+    };
     let counts = clock == ClockChoice::Instructions;
     let found = match args.symbols() {
         Some(_) => None,
@@ -85,7 +115,10 @@ fn module(guest: Guest, args: &ProbeArgs, clock: ClockChoice) -> anyhow::Result<
         // Two readings of the clock cost more than the rest of a probe, so the recorder's place doesn't matter.
         ClockChoice::Precise | ClockChoice::Test => Recording::imported(),
     };
-    let chosen = options(auto)?;
+    let chosen = match (options(auto)?, form) {
+        (options, Form::Is(recording)) => Options { recording, ..options },
+        (options, Form::OfFlags(_)) => options,
+    };
     if !guest.symbols.is_empty() {
         check_existing(&guest, &chosen)?;
         return Ok((guest, Vec::new()));

@@ -2,8 +2,10 @@
 
 use super::deterministic;
 use anyhow::{Context, anyhow};
+use bytes::Bytes;
 use std::path::Path;
 use wasmtime_wasi::p1::WasiP1Ctx;
+use wasmtime_wasi::p2::pipe::{MemoryInputPipe, SinkOutputStream};
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
 /// What the guest can see of the machine.
@@ -21,10 +23,27 @@ pub struct WasiArgs {
     deterministic: bool,
 }
 
+/// Other streams than ours.
+#[derive(Clone, Debug, Default)]
+pub struct Streams {
+    /// What stdin has; `None` for ours.
+    pub input: Option<Bytes>,
+    /// Whether stdout and stderr go nowhere.
+    pub is_silent: bool,
+}
+
 impl WasiArgs {
-    /// The guest gets our stdio, the module's file name and `args` as its arguments, and what the flags give; nothing else.
-    pub fn context(&self, module: &Path, args: &[String]) -> anyhow::Result<WasiP1Ctx> {
-        Ok(self.builder(module, args)?.build_p1())
+    /// The guest gets our stdio as far as there are no others, the module's file name and `args` as its arguments, and what the flags
+    /// give; nothing else.
+    pub fn context(&self, module: &Path, args: &[String], streams: &Streams) -> anyhow::Result<WasiP1Ctx> {
+        let mut builder = self.builder(module, args)?;
+        if let Some(input) = &streams.input {
+            builder.stdin(MemoryInputPipe::new(input.clone()));
+        }
+        if streams.is_silent {
+            builder.stdout(SinkOutputStream).stderr(SinkOutputStream);
+        }
+        Ok(builder.build_p1())
     }
 
     /// The same, for a module or a component.

@@ -61,9 +61,12 @@ pub fn write_head(
         }
         (None, _) => String::new(),
     };
-    match profile.sampling() {
-        Some(sampling) => writeln!(out, "# times: {}", sampled::text(profile, sampling))?,
-        None => writeln!(out, "# clock: {}{cost}", clock_text(header, profile.ticks()))?,
+    match (profile.sampling(), profile.runs()) {
+        (Some(sampling), Some(runs)) => {
+            writeln!(out, "# times: {}", sampled::runs_text(profile, runs, sampling))?;
+        }
+        (Some(sampling), None) => writeln!(out, "# times: {}", sampled::text(profile, sampling))?,
+        (None, _) => writeln!(out, "# clock: {}{cost}", clock_text(header, profile.ticks()))?,
     }
     writeln!(out, "# host:  {}", host_text(header))?;
     let outcome = health.outcome().map(|outcome| format!(", {}", printable(outcome))).unwrap_or_default();
@@ -75,7 +78,7 @@ pub fn write_head(
     };
     let pauses = pauses_text(profile, flat);
     writeln!(out, "# {} {wall}{pauses}{outcome}", if unit == Unit::Time { "wall: " } else { "count:" })?;
-    if let Some(sampling) = profile.sampling() {
+    if let Some(sampling) = profile.sampling().filter(|_| profile.runs().is_none()) {
         writeln!(out, "# seen:  {}", sampled::busy_text(profile, sampling))?;
     }
     // The host's functions execute no instructions of the guest's.
@@ -279,7 +282,7 @@ pub fn write_rows(
 ) -> io::Result<()> {
     let symbols = &profile.symbols;
     match (profile.sampling(), precision) {
-        (Some(_), Some(precision)) => sampled::write_rows(symbols, precision, rows, limit, options, out),
+        (Some(_), Some(precision)) => sampled::write_rows(profile, precision, rows, limit, options, out),
         _ => write_rows_with(symbols, precision, rows, limit, options, (&[], &|_| Vec::new()), out),
     }
 }

@@ -63,6 +63,7 @@ pub use report::cell::{Cell, Column};
 pub use report::hints::hints;
 pub use report::json::{PERCENTILES, id_of, percentiles, write_json};
 pub use sampled::precision::Precision;
+pub use sampled::runs::RunErrors;
 pub use sampled::sampling::{SampledPlace, SampledPlaces, Sampling, TreePlaces, WindowProfile};
 pub use symbols::{
     HOST, LOST, OTHER, PAUSES, RECORDER, Symbols, SymbolsProblem, UNSEEN, WAITING, WAITING_FOR_PROCESSOR,

@@ -22,6 +22,13 @@ pub struct Header {
     /// The parent of the calls that the host makes, unless a [`CallParent`](crate::CallParent) names another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<TraceContext>,
+    /// Whether the program ran several times. Each window with counts of calls is the last one of a run.
+    #[serde(skip_serializing_if = "is_false")]
+    pub repeated: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// A clock.

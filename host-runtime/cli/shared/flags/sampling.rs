@@ -89,7 +89,7 @@ impl RecordArgs {
             Recording::Imported(_) | Recording::Inline(_) => &[],
             Recording::Profile { spans: true } => &["--record", "profile"],
             Recording::Profile { spans: false } => &["--record", "profile", "--span-min", "off"],
-            Recording::Count => &["--record", "profile", "--stack", "native"],
+            Recording::Count | Recording::Sample => &["--record", "profile", "--stack", "native"],
         };
         words.extend(flags.iter().map(|&flag| flag.to_owned()));
     }
@@ -123,6 +123,11 @@ impl SamplingArgs {
     /// Windows of this length, if the flags don't say another.
     pub fn every_or(&mut self, every: Duration) {
         self.every.get_or_insert(every);
+    }
+
+    /// A sample in this time, if the flags don't say another.
+    pub fn period_or(&mut self, period: Duration) {
+        self.period.get_or_insert(period);
     }
 
     /// The sampling that these flags ask for. `native`: samples are taken of the thread's own stack.

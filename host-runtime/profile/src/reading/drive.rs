@@ -52,7 +52,7 @@ fn pass<R: Read, V: TraceVisitor>(
 where
     V::Error: Into<io::Error>,
 {
-    let mut pass = Pass::new(visitor);
+    let mut pass = Pass::new(visitor, Windows::of(reader.header()));
     pass.frames.begins_at(reader.beginning());
     while let Some(item) = reader.next()? {
         pass.take(&item, filter).map_err(Into::into)?;
@@ -69,8 +69,8 @@ pub(crate) struct Pass<V: TraceVisitor> {
 }
 
 impl<V: TraceVisitor> Pass<V> {
-    pub(crate) fn new(visitor: V) -> Pass<V> {
-        Pass { frames: Frames::new(visitor), stalls: Stalls::default(), windows: Windows::default() }
+    pub(crate) fn new(visitor: V, windows: Windows) -> Pass<V> {
+        Pass { frames: Frames::new(visitor), stalls: Stalls::default(), windows }
     }
 
     /// Takes what the reader gave.

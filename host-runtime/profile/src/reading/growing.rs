@@ -2,6 +2,7 @@
 
 use crate::reading::drive::Pass;
 use crate::reading::profile::Profile;
+use crate::sampled::windows::Windows;
 use crate::tree::builder::Growth;
 use kperf_trace::{Item, TraceReader};
 use std::io::Read;
@@ -14,7 +15,7 @@ pub struct GrowingProfile {
 
 impl Default for GrowingProfile {
     fn default() -> Self {
-        GrowingProfile { pass: Pass::new(Growth::new(())) }
+        GrowingProfile { pass: Pass::new(Growth::new(()), Windows::default()) }
     }
 }
 

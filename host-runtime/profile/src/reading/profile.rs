@@ -12,7 +12,7 @@ use crate::sampled::sampling::{SampledPlaces, Sampling, TreePlaces, WindowProfil
 use crate::symbols::{HOST, OTHER, Symbols};
 use crate::tree::builder::Growth;
 use crate::tree::links::{Links, SpanLink};
-use crate::tree::nodes::{CallTree, Node};
+use crate::tree::nodes::{CallTree, Node, mean};
 use crate::tree::observer::CallObserver;
 use kperf_trace::{ClockKind, Header, ProbeCost, TickTotal, TraceReader};
 use std::io::{self, Read};
@@ -46,7 +46,8 @@ pub struct Profile {
     /// The same for each node of the tree.
     pub tree_places: TreePlaces,
     /// Each window by itself, if the filter asked for that ([`WindowChoice::Each`](crate::WindowChoice::Each)). In the order of
-    /// the trace: the windows of one lane are in the order of time.
+    /// the trace: the windows of one lane are in the order of time. If the program ran several times, a window is one run, and all other
+    /// figures are means of the runs.
     pub windows: Vec<WindowProfile>,
     /// The spans of the tree's links: see [`link_number`](crate::link_number). There are none, but with
     /// [`Profile::read_linked`].
@@ -163,7 +164,7 @@ impl Profile {
         let (nodes, observer) = visitor.into_nodes();
         let counted = windows.calls();
         let each = windows.take_each(filter, &symbols);
-        let (places, tree_places) = windows.places(filter, &symbols);
+        let (mut places, mut tree_places) = windows.places(filter, &symbols);
         let (tree, hidden_calls) = if windows.is_empty() {
             let tree = CallTree::new(nodes).with_unplaced(unplaced);
             (tree, health.counts.calls + health.counts.without_enter - shown)
@@ -174,6 +175,15 @@ impl Profile {
             (tree, all.saturating_sub(kept))
         };
         let mut header = reader.header().clone();
+        let (mut tree, mut counted, mut hidden_calls) = (tree, counted, hidden_calls);
+        if header.repeated && !each.is_empty() {
+            let runs = each.len() as u64;
+            tree = tree.mean(runs);
+            (counted, hidden_calls) = (mean(counted, runs), mean(hidden_calls, runs));
+            for place in places.values_mut().chain(tree_places.values_mut()) {
+                place.ticks = mean(place.ticks, runs);
+            }
+        }
         let told_last = health.summary.as_ref().and_then(|summary| summary.probe_cost);
         header.probe_cost = header.probe_cost.or(told_last);
         let other = tree.iter().filter(|(_, node)| node.func == OTHER);
@@ -208,6 +218,24 @@ impl Profile {
             tree,
             tree_places: TreePlaces::new(),
             ..self
+        }
+    }
+
+    /// The runs, if the program ran several times.
+    pub fn runs(&self) -> Option<&[WindowProfile]> {
+        Some(&self.windows[..]).filter(|runs| self.header.repeated && !runs.is_empty())
+    }
+
+    /// Shows `each` the profile of each run if the program ran several times, otherwise this one.
+    pub fn each_run(mut self, mut each: impl FnMut(&Profile)) {
+        if self.runs().is_none() {
+            return each(&self);
+        }
+        for run in std::mem::take(&mut self.windows) {
+            self.counted_calls = run.tree.iter().fold(0u64, |sum, (_, node)| sum.saturating_add(node.calls));
+            self.hidden_calls = 0;
+            (self.tree, self.health.sampling) = (run.tree, Some(run.sampling));
+            each(&self);
         }
     }
 

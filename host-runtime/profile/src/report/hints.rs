@@ -82,13 +82,16 @@ fn samples(profile: &Profile, flat: &FlatProfile) -> Option<String> {
     }
     let few = |one, many| times(precision.effective_samples.round() as u64, one, many);
     Some(match profile.sampling() {
+        Some(_) if profile.runs().is_some() => {
+            format!("shares rest on {}; run it more often (--repeat 30)", few("sample", "samples"))
+        }
         Some(_) => format!(
-            "shares rest on {}; let it run longer, sample more often (--period 100us), or record every call \
-             (remove --record profile)",
+            "shares rest on {}; let it run longer, several times (run --repeat 10), or sample more often (--period 100us)",
             few("sample", "samples")
         ),
         None => format!(
-            "shares rest on {}; for so short a run, --clock precise reads the time at every event",
+            "shares rest on {}; for so short a run, --repeat 10 takes the mean of several, and --clock precise reads the time at \
+             every event",
             few("tick", "ticks")
         ),
     })

@@ -2,6 +2,7 @@
 
 use crate::reading::profile::Profile;
 use crate::sampled::precision::Precision;
+use crate::sampled::runs::RunErrors;
 use crate::symbols::is_stand_in;
 use crate::time::histogram::Histograms;
 use crate::tree::flat::{self, FlatProfile, Row};
@@ -46,6 +47,9 @@ struct Report<'a> {
     #[serde(skip_serializing_if = "is_zero")]
     own_wait_nanos: u64,
     calls: u64,
+    /// How many runs the figures are means of, if the program ran several times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runs: Option<usize>,
     /// How the times were sampled, if they were.
     #[serde(skip_serializing_if = "Option::is_none")]
     sampling: Option<Sampled>,
@@ -145,7 +149,7 @@ pub fn write_json(
     compensated: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let precision = profile.precision(flat.self_nanos);
+    let errors = (profile.precision(flat.self_nanos), RunErrors::of(profile));
     let report = Report {
         clock: &profile.header.clock,
         probe_cost: &profile.header.probe_cost,
@@ -161,6 +165,7 @@ pub fn write_json(
         estimated_wait_nanos: profile.header.nanos(profile.health.counts.waited[Wait::Estimated as usize]),
         own_wait_nanos: flat.waiting_nanos.round() as u64,
         calls: profile.calls(),
+        runs: profile.runs().map(<[_]>::len),
         sampling: profile.sampling().map(|sampling| Sampled {
             period_nanos: sampling.period_nanos,
             span_min_nanos: sampling.span_min_nanos,
@@ -177,10 +182,7 @@ pub fn write_json(
             resolution_nanos: ticks.resolution_nanos(),
             effective_samples: ticks.effective_samples(flat.self_nanos),
         }),
-        functions: rows
-            .iter()
-            .map(|row| function_json(profile, row, precision.as_ref(), histograms))
-            .collect(),
+        functions: rows.iter().map(|row| function_json(profile, row, &errors, histograms)).collect(),
         lanes: profile.lanes.iter().map(|lane| Lane { id: lane.id.to_string(), calls: lane.calls }).collect(),
         lost_events: profile.health.lost_events(),
         other_calls: profile.health.over_limit.calls(),
@@ -208,7 +210,7 @@ fn in_unit(report: Value, unit: Unit) -> Value {
 fn function_json<'a>(
     profile: &'a Profile,
     row: &'a Row,
-    precision: Option<&Precision>,
+    (precision, runs): &(Option<Precision>, Option<RunErrors>),
     histograms: Option<&Histograms>,
 ) -> Function<'a> {
     let caller = |caller: &flat::Caller| Caller {
@@ -226,9 +228,11 @@ fn function_json<'a>(
         total_nanos: known(row.total_nanos),
         self_nanos: known(row.self_nanos),
         share: (!row.is_counted).then_some(row.share),
-        share_error: precision
-            .filter(|_| !row.is_counted)
-            .map(|precision| precision.share_error(row.share, row.calls)),
+        share_error: runs
+            .as_ref()
+            .map(|runs| runs.share_error(row.func))
+            .or_else(|| precision.map(|precision| precision.share_error(row.share, row.calls)))
+            .filter(|_| !row.is_counted),
         average_nanos: (!row.is_counted).then_some(row.average_nanos),
         min_nanos: timed(row.min_nanos),
         max_nanos: timed(row.max_nanos),

@@ -2,6 +2,7 @@
 
 pub(crate) mod places;
 pub(crate) mod precision;
+pub(crate) mod runs;
 pub(crate) mod sampling;
 pub(crate) mod share;
 pub(crate) mod windows;

@@ -9,7 +9,7 @@ use crate::symbols::{HOST, OTHER, Symbols, UNSEEN, is_wait};
 use crate::tree::links::link_number;
 use crate::tree::nodes::{CallTree, Node, NodeId};
 use kperf_abi::FuncId;
-use kperf_trace::{LaneId, Window};
+use kperf_trace::{Header, LaneId, Window};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
@@ -34,6 +34,10 @@ pub(crate) struct Windows {
     entries: usize,
     /// How many windows are not among them for that.
     pub(crate) left_out: u64,
+    /// Whether the program ran several times.
+    repeated: bool,
+    /// The windows of a run that hasn't ended.
+    unfinished: Vec<Window>,
 }
 
 /// How many entries the windows may have that are kept each for itself: 100 bytes are an entry.
@@ -111,6 +115,11 @@ struct Lane {
 }
 
 impl Windows {
+    /// Sums up the windows of this trace.
+    pub(crate) fn of(header: &Header) -> Windows {
+        Windows { repeated: header.repeated, ..Windows::default() }
+    }
+
     /// How many nodes there are so far.
     pub(crate) fn nodes(&self) -> usize {
         self.paths.nodes.len()
@@ -136,6 +145,7 @@ impl Windows {
         }
         self.sampling.max_windows = self.sampling.max_windows.max(number);
         match filter.map(|filter| filter.windows).unwrap_or_default() {
+            WindowChoice::Sum | WindowChoice::Each if self.repeated => self.add_to_run(window),
             WindowChoice::Sum => self.sum(window, parent),
             WindowChoice::Nth(wanted) if wanted == number => self.sum(window, parent),
             WindowChoice::Nth(_) => {}
@@ -155,10 +165,37 @@ impl Windows {
         }
     }
 
+    /// Adds a window to its run. A run that doesn't end is in no figure.
+    fn add_to_run(&mut self, window: &Window) {
+        self.entries += entries_of(window);
+        if self.entries > MAX_ENTRIES {
+            self.left_out += 1;
+            return;
+        }
+        self.unfinished.push(window.clone());
+        if window.calls.is_empty() {
+            return;
+        }
+        let (number, mut windows) = (self.each.len() as u64 + 1, Windows::default());
+        let mut range = (u64::MAX, 0);
+        for window in std::mem::take(&mut self.unfinished) {
+            self.sum(&window, None);
+            windows.sum(&window, None);
+            range = (range.0.min(window.start_ticks), range.1.max(window.end_ticks));
+        }
+        self.each.push(SingleWindow { recorder: window.recorder, number, range, windows });
+    }
+
     /// No more windows come.
     pub(crate) fn settle(&mut self) {
         for window in std::mem::take(&mut self.last).into_values() {
             self.sum(&window, None);
+        }
+        // The first run failed.
+        if self.each.is_empty() {
+            for window in std::mem::take(&mut self.unfinished) {
+                self.sum(&window, None);
+            }
         }
     }
 

@@ -91,6 +91,17 @@ impl CallTree {
         CallTree { nodes, unplaced: Unplaced::default() }
     }
 
+    /// The tree of a mean run, of the sums of several runs.
+    pub(crate) fn mean(mut self, runs: u64) -> CallTree {
+        for node in &mut self.nodes {
+            for sum in [&mut node.calls, &mut node.total_ticks, &mut node.self_ticks, &mut node.hidden_calls]
+            {
+                *sum = mean(*sum, runs);
+            }
+        }
+        self
+    }
+
     /// Adds the functions of the calls in nodes of [`OTHER`](crate::OTHER).
     pub(crate) fn with_unplaced(self, unplaced: Unplaced) -> CallTree {
         CallTree { unplaced, ..self }
@@ -155,6 +166,11 @@ impl CallTree {
         }
         Children { ends, ids }
     }
+}
+
+/// The mean of runs, to the nearest.
+pub(crate) fn mean(sum: u64, runs: u64) -> u64 {
+    sum.saturating_add(runs / 2).checked_div(runs).unwrap_or(sum)
 }
 
 /// The children of every node of a tree, in the order of their first calls.

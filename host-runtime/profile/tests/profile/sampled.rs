@@ -3,7 +3,8 @@
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{FuncIndex, Symbol, SymbolTable};
 use kperf_profile::{
-    Call, CallFilter, CallGraph, CallObserver, FlatProfile, GrowingProfile, Profile, Sampling, WindowChoice,
+    Call, CallFilter, CallGraph, CallObserver, FlatProfile, GrowingProfile, Profile, RunErrors, Sampling,
+    WindowChoice,
 };
 use kperf_trace::block::BlockHeader;
 use kperf_trace::word::{Reason, Word};
@@ -50,7 +51,11 @@ fn window(recorder: u32, start_ticks: u64, calls: &[(u32, u64)]) -> Window {
 }
 
 fn trace(write: impl FnOnce(&mut TraceWriter<Vec<u8>>)) -> Vec<u8> {
-    let mut writer = TraceWriter::new(Vec::new(), &Header::default()).unwrap();
+    trace_with(Header::default(), write)
+}
+
+fn trace_with(header: Header, write: impl FnOnce(&mut TraceWriter<Vec<u8>>)) -> Vec<u8> {
+    let mut writer = TraceWriter::new(Vec::new(), &header).unwrap();
     writer.symbols(&symbols()).unwrap();
     write(&mut writer);
     writer.finish(&Summary { outcome: "completed".into(), ..Summary::default() }).unwrap()
@@ -101,6 +106,48 @@ main: 1 call, total 1800, self 200
     let graph = CallGraph::new(&profile.tree, &profile.symbols, &profile.header, None);
     assert_eq!(graph.callers(FuncId(2)).len(), 2);
     assert_eq!(graph.roots().len(), 1, "nobody says that the host called what wasn't seen");
+}
+
+/// Three runs: in each one recorder has samples and another has counts.
+#[test]
+fn runs_have_means_and_errors() {
+    let header = Header { repeated: true, ..Header::default() };
+    let bytes = trace_with(header, |writer| {
+        for (run, leaf) in [450, 470, 490].into_iter().enumerate() {
+            let start = run as u64 * 10_000;
+            let mut sampled = window(0, start, &[]);
+            sampled.nodes[2].self_ticks = leaf;
+            writer.window(&sampled).unwrap();
+            let calls = [(0, 1), (1, 7), (2, 1000), (3, 2 * run as u64)];
+            let counted = Window { nodes: Vec::new(), squares: 0.0, ..window(0, start + 1000, &calls) };
+            writer.window(&counted).unwrap();
+        }
+        // A run that doesn't end.
+        writer.window(&window(0, 30_000, &[])).unwrap();
+    });
+    let profile = read(&bytes);
+    assert_eq!(
+        tree(&profile),
+        "\
+main: 1 call, total 920, self 100
+  step: 7 calls, total 670, self 200, min 95, max 95
+    leaf: 758 calls, total 470, self 470, min 0, max 0
+  leaf: 242 calls, total 150, self 150, min 0, max 0
+[unseen]: 0 calls, total 0, self 0
+  rare: 2 calls, total 0, self 0, min 0, max 0
+"
+    );
+    assert_eq!((profile.calls(), profile.runs().unwrap().len()), (1010, 3));
+    // Of the shares 600 / 900, 620 / 920 and 640 / 940: 4.303 standard errors.
+    let errors = RunErrors::of(&profile).unwrap();
+    assert!((errors.share_error(FuncId(2)) - 0.017_6).abs() < 1e-4, "{errors:?}");
+    assert_eq!((errors.share_error(FuncId(3)), errors.max()), (0.0, errors.share_error(FuncId(2))));
+    let mut runs = Vec::new();
+    profile.each_run(|run| {
+        let flat = FlatProfile::new(&run.tree, &run.symbols, &run.header, None);
+        runs.push((run.calls(), flat.self_nanos, flat.rows[0].calls));
+    });
+    assert_eq!(runs, [(1008, 900.0, 1000), (1010, 920.0, 1000), (1012, 940.0, 1000)]);
 }
 
 #[test]

@@ -24,6 +24,7 @@ pub struct Builder {
     symbols: Vec<Vec<u8>>,
     command: Vec<String>,
     parent: Option<TraceContext>,
+    repeated: bool,
     to: Option<To>,
     calibrate: bool,
 }
@@ -38,6 +39,7 @@ impl Default for Builder {
             symbols: Vec::new(),
             command: Vec::new(),
             parent: None,
+            repeated: false,
             to: None,
             calibrate: true,
         }
@@ -77,6 +79,14 @@ impl Builder {
     /// [`Lane::set_parent`](crate::Lane::set_parent) sets another one.
     pub fn parent(mut self, context: Option<TraceContext>) -> Builder {
         self.parent = context;
+        self
+    }
+
+    /// The recording has several runs of a program, one after the other: each instance that counts calls ends a run, and instances of
+    /// modules that are only sampled belong to the next one that counts. Each has one window ([`Sampling::every`] is long). Reports
+    /// then have the means of the runs.
+    pub fn repeated(mut self, repeated: bool) -> Builder {
+        self.repeated = repeated;
         self
     }
 
@@ -197,6 +207,7 @@ impl Builder {
             host: host(),
             command: self.command,
             parent: self.parent,
+            repeated: self.repeated,
         };
         let failed = |source| ErrorKind::Write { source, dropped_events: 0 };
         let mut files = to(header).map_err(failed)?;
