@@ -376,6 +376,8 @@ pub(super) fn filtered(
         let keep = match node.func {
             // It is no call.
             func if link_number(func).is_some() => true,
+            // Nobody's time, within calls that are kept.
+            func if is_wait(func) => !is_outside(&left.nodes, parent),
             // How deep their calls were isn't known.
             UNSEEN => filter.depth.is_none(),
             func => filter.depth.is_none_or(|depth| level < depth) && (filter.keep)(&symbols.name(func)),
