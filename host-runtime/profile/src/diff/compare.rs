@@ -1,13 +1,14 @@
 //! Compares two sets of runs, function by function or path by path.
 
-use crate::diff::welch::{self, Mean, Measured, Test};
+use crate::diff::welch::{self, Mean, Measured, Test, TimeError};
 use crate::reading::profile::Profile;
 use crate::symbols::is_outside;
 use crate::tree::groups::Group;
+use crate::tree::nodes::CallTree;
 use crate::tree::paths::Paths;
 use crate::unit::Unit;
 use kperf_abi::FuncId;
-use kperf_trace::ProbeCost;
+use kperf_trace::{ProbeCost, WAITING_FOR_PROCESSOR};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,6 +36,8 @@ pub struct TimeErrors {
     pub self_time: f64,
     /// The smallest difference of two times.
     pub step: f64,
+    /// The share of the run in which its threads waited for a processor: so busy was the machine.
+    pub waited: f64,
 }
 
 /// One run's figures, by name.
@@ -108,17 +111,26 @@ impl Sample {
         // The test clock counts its readings.
         if unit == Unit::Time && profile.header.clock.source != "test" {
             let precision = profile.precision(whole.self_nanos);
+            let waited = waited_share(&profile.tree);
             for figures in by_name.values_mut().chain([&mut whole]) {
                 let errors = precision.map(|precision| TimeErrors {
+                    waited,
                     total: precision.standard_error(figures.total_nanos),
                     self_time: precision.standard_error(figures.self_nanos),
                     step: precision.resolution_nanos,
                 });
-                figures.errors = Some(errors.unwrap_or_default());
+                figures.errors = Some(errors.unwrap_or(TimeErrors { waited, ..TimeErrors::default() }));
             }
         }
         Sample { by_name, whole, unit }
     }
+}
+
+/// How much of the time of a tree is waits for a processor.
+fn waited_share(tree: &CallTree) -> f64 {
+    let waits = tree.iter().filter(|(_, node)| node.func == WAITING_FOR_PROCESSOR);
+    let waited = waits.fold(0u64, |sum, (_, node)| sum.saturating_add(node.self_ticks));
+    (waited as f64 / tree.total_ticks().max(1) as f64).min(1.0)
 }
 
 /// One of the figures.
@@ -146,10 +158,11 @@ impl Metric {
     fn measured(self, figures: Option<Figures>) -> Measured {
         let Some(figures) = figures else { return Measured { value: 0.0, error: None } };
         let error = match self {
-            Metric::Total => figures.errors.map(|errors| (errors.total, errors.step)),
-            Metric::SelfTime => figures.errors.map(|errors| (errors.self_time, errors.step)),
+            Metric::Total => figures.errors.map(|errors| (errors, errors.total)),
+            Metric::SelfTime => figures.errors.map(|errors| (errors, errors.self_time)),
             Metric::Calls => None,
         };
+        let error = error.map(|(TimeErrors { step, waited, .. }, error)| TimeError { error, step, waited });
         Measured { value: self.of(&figures), error }
     }
 }
