@@ -99,9 +99,9 @@ test('a trace begins as kperf-trace begins it', () => {
     const chunk = rust('host-runtime/trace/src/chunk.rs');
     assert.match(chunk, /MAGIC: \[u8; 6\] = \*b"KPERF\\0"/);
     assert.match(chunk, /MAJOR: u8 = 1;/);
-    assert.match(chunk, /MINOR: u8 = 3;/);
+    assert.match(chunk, /MINOR: u8 = 4;/);
     assert.match(chunk, /SYNC: \[u8; 4\] = \*b"\\xf5kpf"/);
-    assert.equal(Buffer.from(constants.PREAMBLE).toString('latin1'), 'KPERF\0\x01\x03');
+    assert.equal(Buffer.from(constants.PREAMBLE).toString('latin1'), 'KPERF\0\x01\x04');
     assert.equal(Buffer.from(constants.SYNC).toString('latin1'), '\xf5kpf');
     assert.equal(constants.CHUNK_HEADER, constantsOf('host-runtime/trace/src/chunk.rs').HEADER_LEN);
 });

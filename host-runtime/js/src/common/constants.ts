@@ -73,7 +73,7 @@ export const Reason = {
 export type Reason = (typeof Reason)[keyof typeof Reason];
 
 /** First bytes of a trace: magic and version. */
-export const PREAMBLE = /* @__PURE__ */ Uint8Array.of(0x4b, 0x50, 0x45, 0x52, 0x46, 0, 1, 3);
+export const PREAMBLE = /* @__PURE__ */ Uint8Array.of(0x4b, 0x50, 0x45, 0x52, 0x46, 0, 1, 4);
 /** First bytes of every chunk. */
 export const SYNC = /* @__PURE__ */ Uint8Array.of(0xf5, 0x6b, 0x70, 0x66);
 /** Length of a chunk's header in bytes. */
