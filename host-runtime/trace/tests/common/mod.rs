@@ -135,6 +135,7 @@ pub(crate) fn full_header() -> Header {
         },
         command: vec!["life.wasm".into(), "50".into()],
         parent: Some(context("a=1")),
+        repeated: false,
     }
 }
 

@@ -42,6 +42,7 @@ fn example() -> Vec<u8> {
         host: HostInfo { name: "wasmtime".into(), ..HostInfo::default() },
         command: vec!["life.wasm".into()],
         parent: None,
+        repeated: false,
     };
     let mut writer = TraceWriter::new(Vec::new(), &header).expect("a writer");
     let stall = Stall { kind: StallKind::Writer, recorder: Some(0), start_ticks: 1_000_415, nanos: 1500 };
