@@ -249,7 +249,7 @@ impl Opts {
             return 0;
         }
         // Small shares are exact if no time is.
-        let is_exact = profile.precision(1.0).is_none();
+        let is_exact = profile.precision(1.0).is_none() && profile.runs().is_none();
         let all: f64 = rows.iter().map(|row| row.share).sum();
         if is_exact || all <= 0.0 || self.sort != Key::SelfTime || self.what.is_given() {
             return MAX_ROWS;

@@ -77,7 +77,8 @@ impl Native {
     /// How the thread has spent its time so far; `None` if it has ended.
     pub(crate) fn spent(&self) -> Option<Spent> {
         let thread = &self.target.thread;
-        Some(Spent { running: thread.processor_time()?, waiting: thread.waited().unwrap_or(0) })
+        let waits = (thread.id() == thread::id()).then(thread::waits);
+        Some(Spent { running: thread.processor_time()?, waiting: thread.waited().unwrap_or(0), waits })
     }
 
     /// Stops sampling. Samples already taken can still be read.

@@ -29,6 +29,7 @@ pub(crate) struct Sample {
 pub(crate) struct Spent {
     pub(crate) running: u64,
     pub(crate) waiting: u64,
+    pub(crate) waits: Option<u64>,
 }
 
 /// There is none.

@@ -477,7 +477,12 @@ fn split(elapsed: u64, spent: Option<(Spent, Spent)>, clock: &Clock) -> [u64; 3]
     let ticks = |nanos: u64| clock.ticks(Duration::from_nanos(nanos));
     let running = ticks(now.running.saturating_sub(before.running)).min(elapsed);
     let rest = elapsed - running;
-    let for_processor = ticks(now.waiting.saturating_sub(before.waiting)).min(rest);
+    // A thread that never gave its processor up has lost it, if not to another thread, then to another virtual machine.
+    let never_gave_up = before.waits.is_some() && before.waits == now.waits;
+    let for_processor = match never_gave_up {
+        true => rest,
+        false => ticks(now.waiting.saturating_sub(before.waiting)).min(rest),
+    };
     let waiting = rest - for_processor;
     if waiting < clock.ticks(NOISE) { [running, for_processor, 0] } else { [running, for_processor, waiting] }
 }

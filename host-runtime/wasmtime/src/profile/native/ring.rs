@@ -27,7 +27,8 @@ pub(super) struct Ring {
     /// How many samples the event has asked for.
     asked: AtomicU64,
     /// For each sample: its time; how many calls were open, with the flag [`WHOLE`]; where in its code the innermost is; how long
-    /// the thread was on a processor, and how long it waited for one; and these calls, the innermost first.
+    /// the thread was on a processor, how long it waited for one, and how often for something else; and these calls, the innermost
+    /// first.
     cells: Box<[AtomicU64]>,
     /// How many cells were written so far, and how many were read.
     written: AtomicUsize,
@@ -62,6 +63,8 @@ pub(crate) struct Spent {
     pub(crate) running: u64,
     /// Ready to run, without a processor; 0 where the system doesn't say it.
     pub(crate) waiting: u64,
+    /// How many times it gave its processor up to wait for something; `None` if it is not known here.
+    pub(crate) waits: Option<u64>,
 }
 
 /// What a handler needs.
@@ -90,7 +93,7 @@ fn period_after(asked: u64, period: u64) -> u64 {
 
 const WHOLE: u64 = 1 << 63;
 /// The number of cells before the calls of a sample.
-const HEAD: usize = 5;
+const HEAD: usize = 6;
 /// More than there are calls on a stack of 1 MiB.
 const CELLS: usize = 1 << 16;
 /// The rest after a sample, as a multiple of the time that the sample took. A stack of many thousand calls
@@ -190,7 +193,8 @@ impl Ring {
                     Job::Sample { target, unwinding } => {
                         let running = target.thread.processor_time().unwrap_or(0);
                         if running >= self.rests_until.load(Ordering::Relaxed) {
-                            let spent = Spent { running, waiting: target.thread.waited().unwrap_or(0) };
+                            let waiting = target.thread.waited().unwrap_or(0);
+                            let spent = Spent { running, waiting, waits: Some(thread::waits()) };
                             self.write(now, spent, |found| unwinding.walk(registers, target, found));
                             let end = target.thread.processor_time().unwrap_or(0);
                             let rest = (REST * end.saturating_sub(running)).min(LONGEST_REST);
@@ -240,6 +244,7 @@ impl Ring {
         self.cell(begin + 2).store(innermost as u64, Ordering::Relaxed);
         self.cell(begin + 3).store(spent.running, Ordering::Relaxed);
         self.cell(begin + 4).store(spent.waiting, Ordering::Relaxed);
+        self.cell(begin + 5).store(spent.waits.unwrap_or(u64::MAX), Ordering::Relaxed);
         self.written.store(next, Ordering::Release);
     }
 
@@ -249,13 +254,17 @@ impl Ring {
         if begin == self.written.load(Ordering::Acquire) {
             return None;
         }
-        let [time, length, address, running, waiting] =
-            [0, 1, 2, 3, 4].map(|n| self.cell(begin + n).load(Ordering::Relaxed));
+        let [time, length, address, running, waiting, waits] =
+            [0, 1, 2, 3, 4, 5].map(|n| self.cell(begin + n).load(Ordering::Relaxed));
         let end = begin + HEAD + (length & !WHOLE) as usize;
         path.clear();
         path.extend((begin + HEAD..end).rev().map(|place| Slot(self.cell(place).load(Ordering::Relaxed))));
         self.read.store(end, Ordering::Release);
-        let spent = (running > 0).then_some(Spent { running, waiting });
+        let spent = (running > 0).then_some(Spent {
+            running,
+            waiting,
+            waits: Some(waits).filter(|&waits| waits < u64::MAX),
+        });
         Some(Sample { time, whole: length & WHOLE != 0, address: address as usize, spent })
     }
 

@@ -73,6 +73,16 @@ impl Thread {
     }
 }
 
+/// How many times the running thread has given its processor up to wait for something; 0 if that is not known. A signal's handler
+/// may call this.
+pub(super) fn waits() -> u64 {
+    // SAFETY: the structure is plain data, filled in by the call.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        if libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) == 0 { usage.ru_nvcsw as u64 } else { 0 }
+    }
+}
+
 /// The number of the running thread. A signal's handler may call this.
 pub(super) fn id() -> libc::pid_t {
     // SAFETY: it takes nothing and can't fail.
