@@ -50,7 +50,9 @@ fn agree(recording: Recording) -> Tally {
     // What was compared, so that a generator that only makes dead modules doesn't pass for a test.
     let Tally { calls, returned, trapped, events, .. } = compared;
     assert!(calls > effort::of(250, 1_000) && returned > effort::of(75, 300), "{compared:?}");
-    assert!(trapped > effort::of(250, 1_000) && events > effort::of(2_500, 10_000), "{compared:?}");
+    // A module for samples counts nothing.
+    let least = if recording == Recording::Sample { -1 } else { effort::of(2_500, 10_000) as i64 };
+    assert!(trapped > effort::of(250, 1_000) && events as i64 > least, "{compared:?}");
     compared
 }
 
