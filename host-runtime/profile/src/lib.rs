@@ -45,7 +45,7 @@ mod unit;
 pub use code::inlined::{CallPlaces, Frame};
 pub use code::lines::{LineRow, Lines, SourcePlace};
 pub use code::ways::{Shown, Ways};
-pub use diff::compare::{Change, DiffRow, Figures, Metric, ProfileDiff, Sample, TimeErrors};
+pub use diff::compare::{Change, DiffRow, Figures, Metric, ProfileDiff, Sample};
 pub use diff::welch::Test;
 pub use frames::filter::{CallFilter, LaneChoice, Range, WindowChoice};
 pub use limits::{MAX_CACHED, MAX_OPEN_FRAMES, MAX_PATHS, OverLimit};

@@ -1,7 +1,8 @@
 //! Compares two sets of runs, function by function or path by path.
 
-use crate::diff::welch::{self, Mean, Measured, Test, TimeError};
+use crate::diff::welch::{self, Mean, MeanError, Measured, Test, TimeError};
 use crate::reading::profile::Profile;
+use crate::sampled::precision::Precision;
 use crate::symbols::is_outside;
 use crate::tree::groups::Group;
 use crate::tree::nodes::CallTree;
@@ -23,21 +24,15 @@ pub struct Figures {
     pub total_nanos: f64,
     /// How long it was running itself, without the calls that it made.
     pub self_nanos: f64,
-    /// The errors of the times; `None` for exact ones: instructions.
-    pub errors: Option<TimeErrors>,
 }
 
-/// The errors of times as far as a run knows them, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct TimeErrors {
-    /// The standard error of the total.
-    pub total: f64,
-    /// The standard error of the self time.
-    pub self_time: f64,
-    /// The smallest difference of two times.
-    pub step: f64,
+/// What a run knows of the errors of its times.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct TimeErrors {
+    /// `None` if each event read the clock.
+    precision: Option<Precision>,
     /// The share of the run in which its threads waited for a processor: so busy was the machine.
-    pub waited: f64,
+    waited: f64,
 }
 
 /// One run's figures, by name.
@@ -49,6 +44,8 @@ pub struct Sample {
     pub whole: Figures,
     /// The unit of the times.
     pub unit: Unit,
+    /// `None` for exact times.
+    errors: Option<TimeErrors>,
 }
 
 impl Sample {
@@ -64,7 +61,7 @@ impl Sample {
         let groups = Group::all(&profile.tree, &profile.symbols, &profile.header, compensate, name_of);
         let figures = |group: Group| {
             let Group { name, is_counted, calls, total_nanos, self_nanos, .. } = group;
-            (name, Figures { calls: calls as f64, is_counted, total_nanos, self_nanos, errors: None })
+            (name, Figures { calls: calls as f64, is_counted, total_nanos, self_nanos })
         };
         Sample::new(groups.into_iter().map(figures).collect(), profile)
     }
@@ -100,7 +97,7 @@ impl Sample {
         Sample::new(by_name, profile)
     }
 
-    fn new(mut by_name: BTreeMap<String, Figures>, profile: &Profile) -> Sample {
+    fn new(by_name: BTreeMap<String, Figures>, profile: &Profile) -> Sample {
         let mut whole = Figures::default();
         for figures in by_name.values() {
             whole.calls += figures.calls;
@@ -109,20 +106,25 @@ impl Sample {
         whole.total_nanos = whole.self_nanos;
         let unit = Unit::of(&profile.header);
         // The test clock counts its readings.
-        if unit == Unit::Time && profile.header.clock.source != "test" {
-            let precision = profile.precision(whole.self_nanos);
-            let waited = waited_share(&profile.tree);
-            for figures in by_name.values_mut().chain([&mut whole]) {
-                let errors = precision.map(|precision| TimeErrors {
-                    waited,
-                    total: precision.standard_error(figures.total_nanos),
-                    self_time: precision.standard_error(figures.self_nanos),
-                    step: precision.resolution_nanos,
-                });
-                figures.errors = Some(errors.unwrap_or(TimeErrors { waited, ..TimeErrors::default() }));
-            }
-        }
-        Sample { by_name, whole, unit }
+        let is_exact = unit == Unit::Instructions || profile.header.clock.source == "test";
+        let errors = (!is_exact).then(|| TimeErrors {
+            precision: profile.precision(whole.self_nanos),
+            waited: waited_share(&profile.tree),
+        });
+        Sample { by_name, whole, unit, errors }
+    }
+
+    /// A function's figure, and its error. A function that the run doesn't have took no time.
+    fn measured(&self, figures: Option<&Figures>, metric: Metric) -> Measured {
+        let Some(figures) = figures else { return Measured { value: 0.0, error: None } };
+        let value = metric.of(figures);
+        let errors = self.errors.filter(|_| metric != Metric::Calls);
+        let error = errors.map(|TimeErrors { precision, waited }| TimeError {
+            error: precision.map_or(0.0, |precision| precision.standard_error(value)),
+            step: precision.map_or(0.0, |precision| precision.resolution_nanos),
+            waited,
+        });
+        Measured { value, error }
     }
 }
 
@@ -153,18 +155,6 @@ impl Metric {
             Metric::Calls => figures.calls,
         }
     }
-
-    /// A run's figure, and its error. A function that the run doesn't have took no time.
-    fn measured(self, figures: Option<Figures>) -> Measured {
-        let Some(figures) = figures else { return Measured { value: 0.0, error: None } };
-        let error = match self {
-            Metric::Total => figures.errors.map(|errors| (errors, errors.total)),
-            Metric::SelfTime => figures.errors.map(|errors| (errors, errors.self_time)),
-            Metric::Calls => None,
-        };
-        let error = error.map(|(TimeErrors { step, waited, .. }, error)| TimeError { error, step, waited });
-        Measured { value: self.of(&figures), error }
-    }
 }
 
 /// A figure before and after: means over the runs.
@@ -176,20 +166,22 @@ pub struct Change {
     pub after: f64,
     /// The result of Welch's test; `None` unless there are two runs or more on both sides.
     pub test: Option<Test>,
-    means: (Mean, Mean),
+    /// The errors of `before` and of `after`.
+    errors: [MeanError; 2],
 }
 
 impl Change {
     fn new(before: &[Measured], after: &[Measured]) -> Change {
         let values = |runs: &[Measured]| runs.iter().map(|run| run.value).collect::<Vec<f64>>();
-        let means = (Mean::of(before), Mean::of(after));
+        let means = [Mean::of(before), Mean::of(after)];
         let test = welch::test(&values(before), &values(after));
-        Change { before: means.0.mean, after: means.1.mean, test, means }
+        Change { before: means[0].mean, after: means[1].mean, test, errors: means.map(MeanError::of) }
     }
 
     /// The range in which `after` is above `(1 + growth) before`. It misses at each end with a probability of `miss`.
     pub fn excess(&self, growth: f64, miss: f64) -> (f64, f64) {
-        welch::excess(self.means.0, self.means.1, growth, miss)
+        let [before, after] = self.errors;
+        welch::excess(before.with(self.before), after.with(self.after), growth, miss)
     }
 
     /// After less before.
@@ -255,35 +247,42 @@ impl ProfileDiff {
         let names: BTreeSet<&String> =
             before.iter().chain(after).flat_map(|sample| sample.by_name.keys()).collect();
         let row = |name: &String| {
-            let figures = |sample: &Sample| sample.by_name.get(name).copied();
-            let side = |samples: &[Sample]| samples.iter().map(figures).collect::<Vec<_>>();
-            diff_row(name.clone(), &side(before), &side(after))
+            let [before, after] = [before, after].map(|samples| {
+                samples.iter().map(|sample| (sample, sample.by_name.get(name))).collect::<Vec<_>>()
+            });
+            diff_row(name.clone(), &before, &after)
         };
         let mut rows: Vec<DiffRow> = names.into_iter().map(row).collect();
         adjust(&mut rows, metric);
         let size = |row: &DiffRow| row.change(metric).difference().abs();
         rows.sort_by(|a, b| size(b).total_cmp(&size(a)).then_with(|| a.name.cmp(&b.name)));
-        let whole = |samples: &[Sample]| samples.iter().map(|sample| Some(sample.whole)).collect::<Vec<_>>();
         let unit = before.first().map_or(Unit::Time, |sample| sample.unit);
-        ProfileDiff { rows, whole: diff_row("all".to_owned(), &whole(before), &whole(after)), unit }
+        let [before, after] = [before, after]
+            .map(|samples| samples.iter().map(|sample| (sample, Some(&sample.whole))).collect::<Vec<_>>());
+        ProfileDiff { rows, whole: diff_row("all".to_owned(), &before, &after), unit }
     }
 }
 
-fn diff_row(name: String, before: &[Option<Figures>], after: &[Option<Figures>]) -> DiffRow {
-    let is_counted = before.iter().chain(after).flatten().any(|figures| figures.is_counted);
+/// The figures of one function in a run.
+type OfRun<'a> = (&'a Sample, Option<&'a Figures>);
+
+fn diff_row(name: String, before: &[OfRun<'_>], after: &[OfRun<'_>]) -> DiffRow {
+    let is_there = |side: &[OfRun<'_>]| side.iter().any(|(_, figures)| figures.is_some());
+    let figures = || before.iter().chain(after).filter_map(|(_, figures)| *figures);
+    let is_counted = figures().any(|figures| figures.is_counted);
     let change = |metric: Metric| {
         if is_counted && metric != Metric::Calls {
             return Change::default();
         }
-        let measured = |side: &[Option<Figures>]| {
-            side.iter().map(|figures| metric.measured(*figures)).collect::<Vec<_>>()
+        let measured = |side: &[OfRun<'_>]| {
+            side.iter().map(|(sample, figures)| sample.measured(*figures, metric)).collect::<Vec<_>>()
         };
         Change::new(&measured(before), &measured(after))
     };
     DiffRow {
         name,
-        was_there: before.iter().any(Option::is_some),
-        is_there: after.iter().any(Option::is_some),
+        was_there: is_there(before),
+        is_there: is_there(after),
         is_counted,
         calls: change(Metric::Calls),
         total_nanos: change(Metric::Total),

@@ -81,6 +81,24 @@ pub(crate) struct Mean {
     degrees: f64,
 }
 
+/// The error of a mean. A comparison has six for each function, of which there may be a million.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct MeanError {
+    variance: f32,
+    degrees: f32,
+}
+
+impl MeanError {
+    pub(crate) fn of(mean: Mean) -> MeanError {
+        MeanError { variance: mean.variance as f32, degrees: mean.degrees as f32 }
+    }
+
+    /// The mean that has this error.
+    pub(crate) fn with(self, mean: f64) -> Mean {
+        Mean { mean, variance: self.variance.into(), degrees: self.degrees.into() }
+    }
+}
+
 impl Mean {
     /// The error of one run's time is what the run knows, and the usual one of a machine's speed. Several runs show their errors, which
     /// are not below those of rounding to a step, but for the drift of speed.
