@@ -3,7 +3,7 @@
 use crate::common::exits::{CALLS, GUEST, table};
 use crate::common::*;
 use kperf_rewriter::Recording;
-use kperf_trace::{Event, Item, TraceReader, Window};
+use kperf_trace::{Event, Item, TraceReader, WAITING, WAITING_FOR_PROCESSOR, Window};
 use kperf_wasmtime::{Builder, ClockChoice, HAS_NATIVE_STACKS, Inlined, Recorder, is_native};
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -188,7 +188,8 @@ impl Read {
             for node in &window.nodes {
                 let mut path = node.parent.map_or(Vec::new(), |parent| paths[parent as usize].clone());
                 path.push(node.func.0 - 100);
-                if node.samples > 0 {
+                // A wait is time on the path around it.
+                if node.samples > 0 && ![WAITING, WAITING_FOR_PROCESSOR].contains(&node.func) {
                     *found.entry(path.clone()).or_default() += node.samples;
                 }
                 paths.push(path);

@@ -8,7 +8,9 @@ use crate::common::exits::{GUEST, compile, engine};
 use crate::common::*;
 use guest::*;
 use kperf_rewriter::Recording;
-use kperf_trace::{Event, FuncId, Item, Reason, TraceReader, Window};
+use kperf_trace::{
+    Event, FuncId, Item, Reason, TraceReader, WAITING, WAITING_FOR_PROCESSOR, Window, WindowNode,
+};
 use kperf_wasmtime::{ClockChoice, Sampling, is_profile};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
@@ -312,7 +314,8 @@ fn threads_that_share_a_memory_have_a_stack_each() {
             samples += window.samples;
             // The only paths that this lane has.
             let way = if lane.contains_key(&odd) { odd } else { even };
-            for node in &window.nodes {
+            let is_call = |node: &&WindowNode| ![WAITING, WAITING_FOR_PROCESSOR].contains(&node.func);
+            for node in window.nodes.iter().filter(is_call) {
                 let parent = node.parent.map(|parent| window.nodes[parent as usize].func);
                 let paths = [(None, thread), (Some(thread), way), (Some(way), add)];
                 assert!(paths.contains(&(parent, node.func)), "{parent:?} calls {:?}", node.func);
