@@ -17,8 +17,6 @@ const NOISE: Duration = Duration::from_micros(100);
 const FEW: u64 = 20;
 /// Below so many events a second each event reads the clock. A reading costs 30 ns, so that is 3 % of the guest's time.
 const SPARSE: f64 = 1_000_000.0;
-/// The same where no processor is free for the ticker: coarse times would be worse.
-const SPARSE_IF_SCARCE: f64 = 5_000_000.0;
 /// How long it ticks before it checks whether events are few.
 const AWAKE: Duration = Duration::from_millis(50);
 /// The same while it naps, which costs little. But with few processors, events ask for milliseconds until it runs again.
@@ -47,8 +45,8 @@ pub(super) struct Pace {
     /// The same while it naps.
     napping: u64,
     look: u64,
-    /// [`SPARSE`] and [`SPARSE_IF_SCARCE`], for a tick of the clock.
-    sparse: [f64; 2],
+    /// [`SPARSE`], for a tick of the clock.
+    sparse: f64,
     mode: Mode,
     /// How long the last rest was.
     rest: u64,
@@ -82,7 +80,7 @@ impl Pace {
             awake: if period <= ClockChoice::ALONE_PERIOD { ticks(AWAKE) } else { u64::MAX },
             napping: if period <= ClockChoice::ALONE_PERIOD { ticks(NAPPING) } else { u64::MAX },
             look: ticks(LOOK),
-            sparse: [SPARSE, SPARSE_IF_SCARCE].map(|rate| rate / ticks(Duration::from_secs(1)).max(1) as f64),
+            sparse: SPARSE / ticks(Duration::from_secs(1)).max(1) as f64,
             mode,
             rest: 0,
         }
@@ -164,10 +162,7 @@ impl Pace {
 
     /// Up to how many events in each tick of the clock may read it.
     pub(super) fn sparse(&self) -> f64 {
-        match self.mode {
-            Mode::Spins { .. } => self.sparse[0],
-            Mode::Naps { .. } => self.sparse[1],
-        }
+        self.sparse
     }
 
     /// The thread has run again only `late` ticks after it was woken: no processor was free, if that is long.
