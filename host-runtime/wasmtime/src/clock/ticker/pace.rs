@@ -33,6 +33,9 @@ const LONGEST_REST: Duration = Duration::from_secs(1);
 pub(super) struct Pace {
     period: Duration,
     period_ticks: u64,
+    /// How long it is to the next tick. If all were the same, a loop of the guest's could keep step with them.
+    distance: u64,
+    random: u64,
     nap_ticks: u64,
     scarce: u64,
     first_rest: u64,
@@ -70,6 +73,8 @@ impl Pace {
         Pace {
             period,
             period_ticks: ticks(period).max(1),
+            distance: ticks(period).max(1),
+            random: 0x9e37_79b9_7f4a_7c15,
             nap_ticks: ticks(period.max(NAP)),
             scarce: ticks(period + SCARCE),
             first_rest: ticks(FIRST_REST),
@@ -88,7 +93,16 @@ impl Pace {
 
     /// Whether it is too early for the next tick, `gap` after the last.
     pub(super) fn is_early(&self, gap: u64) -> bool {
-        matches!(self.mode, Mode::Spins { .. }) && gap < self.period_ticks
+        matches!(self.mode, Mode::Spins { .. }) && gap < self.distance
+    }
+
+    /// Draws the distance to the next tick, from half a period to one and a half.
+    fn draw(&mut self) {
+        // Marsaglia, *Xorshift RNGs*, 2003.
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.distance = self.period_ticks / 2 + self.random % (self.period_ticks + 1);
     }
 
     /// How long a gap may be before it counts as a stall.
@@ -126,6 +140,7 @@ impl Pace {
 
     /// Notes a tick, `gap` after the last. Returns whether it begins to nap.
     pub(super) fn note(&mut self, now: u64, gap: u64) -> bool {
+        self.draw();
         match self.mode {
             Mode::Spins { since } if gap >= self.scarce => {
                 let soon = self.rest > 0 && now.saturating_sub(since) < self.rest;
@@ -221,6 +236,21 @@ mod tests {
         assert_eq!(pace.nap(), Some(NAP));
         pace.note(51 * MS, 500 * US);
         assert_eq!(pace.nap(), None);
+    }
+
+    #[test]
+    fn ticks_keep_no_step_and_are_a_period_apart_on_average() {
+        let mut pace = pace(Duration::from_micros(2));
+        let distances: Vec<u64> = (0..10_000)
+            .map(|n| {
+                pace.note(n * 2 * US, 2 * US);
+                pace.distance
+            })
+            .collect();
+        assert!(distances.iter().all(|distance| (US..=3 * US).contains(distance)));
+        assert!(distances.iter().any(|&distance| distance < US + 50) && distances.contains(&(3 * US)));
+        let mean = distances.iter().sum::<u64>() / 10_000;
+        assert!((1_980..=2_020).contains(&mean), "{mean}");
     }
 
     #[test]
