@@ -2,6 +2,8 @@
 
 pub(crate) mod cell;
 #[cfg(target_os = "linux")]
+pub(crate) mod delay;
+#[cfg(target_os = "linux")]
 #[cfg_attr(
     not(target_arch = "x86_64"),
     allow(dead_code, reason = "native stacks are sampled on x86-64 only")

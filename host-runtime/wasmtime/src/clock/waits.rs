@@ -1,10 +1,8 @@
 //! The times in which the guests' threads had no processor.
 //!
 //! Linux reports each switch of a thread with its time ([`switches`]). Where it doesn't, the sum of a thread's waits for a processor is
-//! known ([`delay`]), and the writer guesses their places. On other systems nothing is known.
+//! known ([`delay`](super::delay)), and the writer guesses their places. On other systems nothing is known.
 
-#[cfg(target_os = "linux")]
-mod delay;
 #[cfg(target_os = "linux")]
 mod switches;
 #[cfg(target_os = "linux")]

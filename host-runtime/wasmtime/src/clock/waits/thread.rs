@@ -1,8 +1,8 @@
 //! The waits of a thread, in ticks of the recordings' clock.
 
-use super::delay::Delay;
 use super::switches::{Record, Switches};
 use super::{Clock, Pause, Position, Unplaced, Waits};
+use crate::clock::delay::Delay;
 use kperf_trace::Wait;
 use std::cell::OnceCell;
 use std::collections::VecDeque;

@@ -1,10 +1,9 @@
 //! The thread that runs a guest.
 #![allow(unsafe_code)] // The C library knows threads.
 
+use crate::clock::delay::Delay;
 use crate::lanes::fiber::stack;
-use std::fs::File;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 /// A thread, by what the kernel calls it.
@@ -12,8 +11,7 @@ use std::sync::Arc;
 pub(super) struct Thread {
     id: libc::pid_t,
     stack: Range<usize>,
-    /// The scheduler's statistics of it, where the system has them.
-    statistics: Option<Arc<File>>,
+    delay: Option<Arc<Delay>>,
 }
 
 impl Thread {
@@ -26,13 +24,12 @@ impl Thread {
                  rewrite it with a shadow stack",
             );
         }
-        let statistics = File::open(format!("/proc/self/task/{}/schedstat", id())).ok().map(Arc::new);
-        Ok(Thread { id: id(), stack, statistics })
+        Ok(Thread { id: id(), stack, delay: Delay::of_this_thread().map(Arc::new) })
     }
 
     /// A thread that isn't walked.
     pub(super) fn by_id(id: libc::pid_t) -> Thread {
-        Thread { id, stack: 0..0, statistics: None }
+        Thread { id, stack: 0..0, delay: None }
     }
 
     pub(super) fn is(&self, other: &Thread) -> bool {
@@ -62,14 +59,7 @@ impl Thread {
 
     /// How long it has waited for a processor so far, in nanoseconds. A signal's handler may call this.
     pub(super) fn waited(&self) -> Option<u64> {
-        let mut text = [0u8; 64];
-        let file = self.statistics.as_ref()?.as_raw_fd();
-        // SAFETY: the call writes at most so many bytes.
-        let length = unsafe { libc::pread(file, text.as_mut_ptr().cast(), text.len(), 0) };
-        // On a processor, waiting for one, times that it got one.
-        let mut numbers = text.get(..usize::try_from(length).ok()?)?.split(|byte| *byte == b' ');
-        let digits = numbers.nth(1)?;
-        digits.iter().try_fold(0u64, |sum, digit| Some(10 * sum + u64::from(digit.checked_sub(b'0')?)))
+        self.delay.as_ref()?.nanos()
     }
 }
 

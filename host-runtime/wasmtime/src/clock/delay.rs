@@ -4,17 +4,17 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 /// The calling thread's scheduler statistics, which any thread can read.
-pub(super) struct Delay(File);
+pub(crate) struct Delay(File);
 
 impl Delay {
     /// `None` if the system doesn't have them.
-    pub(super) fn of_this_thread() -> Option<Delay> {
+    pub(crate) fn of_this_thread() -> Option<Delay> {
         let delay = Delay(File::open("/proc/thread-self/schedstat").ok()?);
         delay.nanos().map(|_| delay)
     }
 
-    /// The sum since the thread began, in nanoseconds. `None` if the thread has ended.
-    pub(super) fn nanos(&self) -> Option<u64> {
+    /// The sum since the thread began, in nanoseconds. `None` if the thread has ended. A signal's handler may call this.
+    pub(crate) fn nanos(&self) -> Option<u64> {
         // On a processor, waiting for one, times that it got one.
         let mut text = [0; 64];
         let length = self.0.read_at(&mut text, 0).ok()?;
