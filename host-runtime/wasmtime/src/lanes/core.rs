@@ -1,13 +1,14 @@
 //! A lane's core, shared by all kinds of recorders: its memory, and the gate through which blocks leave it.
 
+mod waits;
+
 use super::fiber;
 use super::hold;
 use super::memory::LaneMemory;
 use super::state::RecorderState;
 use crate::clock::cell::TickerCell;
-use crate::clock::source::Clock;
 use crate::clock::ticker::Ticker;
-use crate::clock::waits::{WaitKey, WaitReader};
+use crate::clock::waits::WaitReader;
 use crate::outlet::Outlet;
 use crate::outlet::notice::Notice;
 use crate::outlet::queue::{Block, Pause, Sent, Suspension};
@@ -155,61 +156,6 @@ impl LaneCore {
     pub(crate) fn waits(&self) -> bool {
         self.notice_async();
         self.outlet.when_full.waits(self.is_async.load(Ordering::Relaxed))
-    }
-
-    /// Whether it is of interest when the guest's thread had no processor.
-    fn has_waits(&self) -> bool {
-        cfg!(target_os = "linux") && !self.spans && matches!(self.outlet.clock, Clock::Counter(_))
-    }
-
-    /// A call of the host's begins on this thread. No call is open if `idle_since` isn't the maximum: waits since then are in no call.
-    pub(crate) fn attend(&self, idle_since: u64) {
-        let key = WaitKey {
-            thread: self.waits_of.load(Ordering::Relaxed),
-            count: self.waits_read.load(Ordering::Relaxed),
-        };
-        if !self.has_waits() || key.is_current(&self.outlet.clock) {
-            return;
-        }
-        let mut gate = self.gate();
-        self.read_waits(&mut gate, idle_since);
-        self.follow_this_thread(&mut gate);
-    }
-
-    /// Reads the waits of the guest's thread that began before `idle_since`.
-    fn read_waits(&self, gate: &mut Gate, idle_since: u64) {
-        let Some(reader) = &mut gate.waits else { return };
-        let pauses = &mut gate.pauses;
-        let unplaced = reader.read(&self.outlet.clock, |wait| {
-            if wait.start >= idle_since {
-                return;
-            }
-            if pauses.len() < MOST_SUSPENSIONS {
-                pauses.push(wait);
-            } else {
-                self.outlet.waits.add(Waits::Unknown);
-            }
-        });
-        gate.unplaced = gate.unplaced.saturating_add(unplaced.ticks);
-        self.outlet.waits.add(unplaced.quality);
-        self.note_read(reader.key());
-    }
-
-    fn note_read(&self, WaitKey { thread, count }: WaitKey) {
-        self.waits_of.store(thread, Ordering::Relaxed);
-        self.waits_read.store(count, Ordering::Relaxed);
-    }
-
-    /// From now on, reads the waits of this thread.
-    fn follow_this_thread(&self, gate: &mut Gate) {
-        let clock = &self.outlet.clock;
-        if gate.waits.as_ref().is_none_or(|reader| !reader.is_of_this_thread(clock)) {
-            gate.waits = WaitReader::of_this_thread(clock);
-            self.note_read(gate.waits.as_ref().map(WaitReader::key).unwrap_or_default());
-        }
-        if gate.waits.is_none() {
-            self.outlet.waits.add(Waits::Unknown);
-        }
     }
 
     /// The host's asynchronous call begins to wait.
