@@ -163,3 +163,29 @@ impl Drop for Switches {
         unsafe { libc::munmap(self.map.as_ptr().cast(), 8 * (self.page_words + self.data_words)) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forked_child_has_lost_the_records() {
+        // Containers may forbid the event.
+        let Ok(switches) = Switches::of_this_thread() else { return };
+        const LOST: libc::c_int = 7;
+        // SAFETY: the child calls nothing that takes a lock or memory.
+        let status = unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                let mut status = 0;
+                switches.take(|record| status = if record == Record::Lost { LOST } else { 1 });
+                libc::_exit(if switches.has_more() { status } else { 2 });
+            }
+            let mut status = 0;
+            assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+            status
+        };
+        assert!(libc::WIFEXITED(status), "signal {}", libc::WTERMSIG(status));
+        assert_eq!(libc::WEXITSTATUS(status), LOST);
+    }
+}
