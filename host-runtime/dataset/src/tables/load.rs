@@ -191,8 +191,8 @@ impl Load {
 
     /// Adds a path, if a run that is wanted has it.
     pub fn path(&mut self, row: PathRow) {
-        if let Some(is_told) = self.needed.get_mut(&row.path_id) {
-            *is_told = true;
+        if let Some(is_loaded) = self.needed.get_mut(&row.path_id) {
+            *is_loaded = true;
             self.paths.insert(row.path_id, row);
         }
     }
@@ -295,7 +295,7 @@ impl Load {
             }
         }
         match self.chosen.first() {
-            Some(run) if self.needed.values().any(|is_told| !is_told) => Err(missing(run, run.calls)),
+            Some(run) if self.needed.values().any(|is_loaded| !is_loaded) => Err(missing(run, run.calls)),
             _ => Ok(()),
         }
     }
