@@ -104,9 +104,13 @@ const WAITS: Duration = Duration::from_millis(10);
 impl Timer {
     /// Interrupts a thread for the ring with this number.
     pub(super) fn start(thread: libc::pid_t, number: usize, period: Duration) -> io::Result<Timer> {
+        // It comes first because it refuses a thread of another process, which may have the number of one of ours that has ended.
+        // The event would interrupt that process, which ends it.
+        let mut wall = WallTimer::start(thread, number, period.max(WAITS))?;
         let event = Ring::of_number(number).and_then(|ring| Event::start(thread, ring, period).ok());
-        let wall =
-            WallTimer::start(thread, number, if event.is_some() { period.max(WAITS) } else { period })?;
+        if event.is_none() {
+            wall = WallTimer::start(thread, number, period)?;
+        }
         Ok(Timer { _event: event, _wall: wall })
     }
 }
