@@ -68,6 +68,19 @@
     (i64.trunc_sat_f64_u
       (f64.add (f64.mul (f64.add (f64.load (i32.const 96)) (global.get $offset)) (f64.const 1e6)) (f64.const 0.5))))
 
+  (global $random (mut i32) (i32.const 0x2545f491))
+
+  ;; Draws from half a turn to one and a half, in parts of 1/256: a loop of the guest that takes about a turn would keep step with equal
+  ;; ones, and the same functions would get the ticks again and again. Marsaglia, Xorshift RNGs, 2003.
+  (func $draw (result i32)
+    (local $random i32)
+    (local.set $random (global.get $random))
+    (local.set $random (i32.xor (local.get $random) (i32.shl (local.get $random) (i32.const 13))))
+    (local.set $random (i32.xor (local.get $random) (i32.shr_u (local.get $random) (i32.const 17))))
+    (local.set $random (i32.xor (local.get $random) (i32.shl (local.get $random) (i32.const 5))))
+    (global.set $random (local.get $random))
+    (i32.add (i32.const 128) (i32.and (local.get $random) (i32.const 255))))
+
   (func $spin (param $turns i32)
     (loop $again
       (br_if $again (i32.gt_s (local.tee $turns (i32.sub (local.get $turns) (i32.const 1))) (i32.const 0)))))
@@ -212,7 +225,7 @@
   (func (export "run") (param $period i64) (param $limit i64) (param $scarce i64) (param $resolution i64)
     (local $step i64) (local $now i64) (local $shown i64) (local $gap i64)
     (local $turns i64) (local $all_turns f64) (local $all_nanos f64)
-    (local $spins i32) (local $spun_since i64)
+    (local $spins i32) (local $drawn i32) (local $spun_since i64)
     (local.set $spins (i32.const 64))
     (if (i32.atomic.load (i32.const 64)) (then (return)))
     ;; Recorders have asked the host until now.
@@ -233,8 +246,9 @@
         (local.set $turns (i64.const 0))
         (loop $tick
           (br_if $asked (i32.atomic.load (i32.const 64)))
-          (call $spin (local.get $spins))
-          (local.set $turns (i64.add (local.get $turns) (i64.const 1)))
+          (local.set $drawn (call $draw))
+          (call $spin (i32.shr_u (i32.mul (local.get $spins) (local.get $drawn)) (i32.const 8)))
+          (local.set $turns (i64.add (local.get $turns) (i64.extend_i32_u (local.get $drawn))))
           (local.set $now (call $ticks))
           (local.set $gap (i64.sub (local.get $now) (local.get $step)))
           (if (i64.gt_s (local.get $gap) (i64.const 0))
@@ -244,11 +258,11 @@
                 (then
                   (local.set $all_turns (f64.add (local.get $all_turns) (f64.convert_i64_s (local.get $turns))))
                   (local.set $all_nanos (f64.add (local.get $all_nanos) (f64.convert_i64_s (local.get $gap))))
-                  ;; A turn should take a period: spin a sixteenth more or less.
-                  (if (i64.lt_s (local.get $gap) (i64.mul (local.get $turns) (local.get $period)))
+                  ;; A mean turn should take a period: spin a sixteenth more or less.
+                  (if (i64.lt_s (i64.shl (local.get $gap) (i64.const 8)) (i64.mul (local.get $turns) (local.get $period)))
                     (then (local.set $spins (i32.add (local.get $spins) (i32.add (i32.shr_u (local.get $spins) (i32.const 4)) (i32.const 1)))))
                     (else (local.set $spins (i32.sub (local.get $spins) (i32.shr_u (local.get $spins) (i32.const 4))))))
-                  (if (f64.gt (local.get $all_turns) (f64.const 4096))
+                  (if (f64.gt (local.get $all_turns) (f64.const 0x1p20))
                     (then
                       (local.set $all_turns (f64.mul (local.get $all_turns) (f64.const 0.5)))
                       (local.set $all_nanos (f64.mul (local.get $all_nanos) (f64.const 0.5)))))))
