@@ -52,7 +52,7 @@ impl Side {
         let recorder = Recorder::builder().clock(clock).sink(sink).build(&engine).unwrap();
         let mut linker = Linker::new(&engine);
         recorder.add_to_component_linker(&mut linker).unwrap();
-        let store = recorder.component_store(Store::new(&engine, ())).unwrap();
+        let store = recorder.recorded_store(Store::new(&engine, ())).unwrap();
         let (instances, definitions) = Default::default();
         Side { engine, linker, store, recorder, probes, next_id: 0, instances, definitions, current: None }
     }

@@ -32,7 +32,7 @@ use component::ComponentProgram;
 use guest::{Guest, Kind, Recording};
 use http::HttpProgram;
 use kperf_rewriter::Warning;
-use kperf_wasmtime::{ClockChoice, ErrorKind, Recorder, Sampling, WhenFull};
+use kperf_wasmtime::{ClockChoice, ErrorKind, HAS_NATIVE_STACKS, Recorder, Sampling, WhenFull};
 use live::{Live, Wanted};
 use module::{Host, ModuleProgram};
 use names::Names;
@@ -71,7 +71,8 @@ pub struct Opts {
     /// (`wasi:http/incoming-handler`), with a new instance for each request, until Ctrl-C. Calls have the request's `traceparent` as their parent.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "invoke")]
     http: Option<String>,
-    /// Where to write the trace [default: NAME.kperf in the current folder]
+    /// Record every call, and write the trace to FILE; with --record profile, write the profile there. Without this flag, a profile goes to
+    /// NAME.kperf in the current folder.
     #[arg(long, value_name = "FILE", conflicts_with = "plain")]
     trace: Option<PathBuf>,
     /// How calls are timed. `precise` reads the clock at every event. `ticker[:PERIOD]` reads a copy of the time that another
@@ -159,7 +160,7 @@ impl Opts {
         if self.plain || self.otlp.is_some() || self.clock != ClockArg::Auto || self.repeat.is_some() {
             bail!("`top` takes a profile; --plain, --otlp, --clock and --repeat are for `run`");
         }
-        self.probes.record.record = RecordArg::Profile;
+        self.probes.record.record = Some(RecordArg::Profile);
         self.sampling.every_or(EVERY);
         self.watch = Some(watch);
         self.run()
@@ -170,11 +171,19 @@ impl Opts {
         if self.repeat.is_some() {
             // What the instances have in common: samples on the thread's stack. Slow calls aren't found without counts.
             let RecordArgs { record, span_min, .. } = &mut self.probes.record;
-            (*record, *span_min) = (RecordArg::Profile, Some(SpanMin::Off));
+            (*record, *span_min) = (Some(RecordArg::Profile), Some(SpanMin::Off));
             self.sampling.every_or(repeat::WINDOW);
             self.sampling.period_or(repeat::PERIOD);
         }
         let guest = Guest::read(&self.module)?;
+        if self.probes.record.record.is_none() && self.wants_profile(&guest) {
+            self.probes.record.record = Some(RecordArg::Profile);
+            if !self.quiet {
+                output::status(
+                    "recording: exact counts, and samples of the stack (`--trace FILE` records every call)",
+                );
+            }
+        }
         let clock = self.clock(&guest)?;
         let (guest, mut program) = self.program(guest, clock)?;
         if self.plain {
@@ -229,6 +238,18 @@ impl Opts {
         };
         finished?;
         Ok(if all_sent || !matches!(code, Ok(ExitCode::SUCCESS)) { code? } else { ExitCode::FAILURE })
+    }
+
+    /// Whether a profile answers best where the user doesn't say what to record: shares that the probes hardly change. Flags for traces
+    /// want a trace.
+    fn wants_profile(&self, guest: &Guest) -> bool {
+        let is_possible = HAS_NATIVE_STACKS && !guest.is_component() && guest.probes.is_none();
+        let wants_trace = self.plain
+            || self.trace.is_some()
+            || self.otlp.is_some()
+            || self.clock != ClockArg::Auto
+            || self.probes.is_for_traces();
+        is_possible && !wants_trace
     }
 
     /// Adds probes, compiles the guest, and finds the function to call.

@@ -229,7 +229,7 @@ fn check(options: &Options) -> Result<(), Error> {
         _ if options.recording.has_allocations() => ModuleFeature::Allocations,
         Recording::Imported(_) | Recording::Profile { .. } => return Ok(()),
         Recording::Inline(_) => ModuleFeature::InlineRecorder,
-        Recording::Count | Recording::Sample => ModuleFeature::NativeStack,
+        Recording::Count | Recording::OwnCount | Recording::Sample => ModuleFeature::NativeStack,
     };
     Err(ErrorKind::NotForComponents { feature }.into())
 }

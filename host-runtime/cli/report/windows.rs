@@ -113,7 +113,8 @@ pub fn write_series(
     let (symbols, mut records, mut more) = (&profile.symbols, Vec::new(), 0);
     for window in &profile.windows {
         let flat = FlatProfile::new(&window.tree, symbols, &profile.header, None);
-        let precision = Precision::of_samples(&window.sampling, flat.self_nanos, flat.calls);
+        let precision =
+            Precision::of_samples(&window.sampling, flat.self_nanos, flat.calls, profile.count_nanos());
         let mut rows: Vec<&Row> = flat.rows.iter().collect();
         sort(&mut rows);
         let shown = if limit == 0 { rows.len() } else { limit.min(rows.len()) };

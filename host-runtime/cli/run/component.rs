@@ -214,7 +214,7 @@ impl Program for ComponentProgram {
             recorder.add_to_component_linker(&mut self.linker)?;
         }
         if let Some(AnyStore::Plain(store)) = self.store.take() {
-            let store = recorder.component_store(store)?;
+            let store = recorder.recorded_store(store)?;
             self.store = Some(AnyStore::Recorded(store));
         }
         Ok(())

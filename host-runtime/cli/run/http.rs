@@ -299,7 +299,7 @@ impl Server {
         let mut store = Store::new(&self.engine, state);
         match &self.recorder {
             Some(recorder) => {
-                let mut store = recorder.component_store(store)?;
+                let mut store = recorder.recorded_store(store)?;
                 store.set_parent(parent);
                 let answer = async |store: &mut kperf_wasmtime::RecordedStore<StoreData>| {
                     self.pre.answer(store, request, sender).await

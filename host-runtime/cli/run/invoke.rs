@@ -6,7 +6,7 @@ use crate::shared::table::plural;
 use anyhow::{Context, anyhow, bail};
 use kperf_abi::names;
 use std::fmt::Write as _;
-use wasmtime::{AsContextMut, ExternType, Instance, Module, Result, Store, Val, ValType};
+use wasmtime::{AsContextMut, ExternType, Instance, Module, Result, Val, ValType};
 
 /// The function that runs a WASI command.
 const START: &str = "_start";
@@ -73,7 +73,7 @@ impl Entry {
     }
 
     /// Calls it, and prints the results if the user named the function.
-    pub fn call<T: 'static>(&self, store: &mut Store<T>, instance: Instance) -> Result<()> {
+    pub fn call(&self, store: &mut impl AsContextMut, instance: Instance) -> Result<()> {
         if self.initialize {
             instance.get_typed_func::<(), ()>(&mut *store, INITIALIZE)?.call(&mut *store, ())?;
         }

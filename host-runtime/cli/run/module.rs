@@ -6,9 +6,9 @@ use super::invoke::Entry;
 use super::program::Program;
 use super::wasi::{Streams, WasiArgs};
 use anyhow::Context;
-use kperf_wasmtime::{Inlined, Lane, Recorder};
+use kperf_wasmtime::{Inlined, Lane, RecordedStore, Recorder};
 use std::path::Path;
-use wasmtime::{Engine, Linker, Module, Store};
+use wasmtime::{AsContextMut, Engine, Linker, Module, Store};
 use wasmtime_wasi::p1::WasiP1Ctx;
 
 /// The store that a guest runs in, and what it can import.
@@ -45,9 +45,18 @@ impl Host {
 pub struct ModuleProgram {
     engine: Engine,
     module: Module,
-    host: Host,
     entry: Entry,
-    lanes: Option<Lanes>,
+    linker: Linker<WasiP1Ctx>,
+    /// `None` while it changes.
+    stage: Option<Stage>,
+}
+
+/// Where a module runs.
+enum Stage {
+    /// In a store without a recorder.
+    Plain(Store<WasiP1Ctx>),
+    /// In a recorder's store.
+    Recorded(RecordedStore<WasiP1Ctx>, Lanes),
 }
 
 /// Instantiates a module that has its recorder inside, and calls its function.
@@ -57,12 +66,20 @@ pub fn run_inlined(
     entry: &Entry,
     recorder: &Recorder,
 ) -> anyhow::Result<wasmtime::Result<()>> {
-    let Host { mut store, mut linker } = host;
-    let lanes = recorder.link_inlined(&mut store, &mut linker)?;
-    Ok(lanes.call(&mut store, |store| {
-        let instance = linker.instantiate(&mut *store, module)?;
-        entry.call(store, instance)
-    }))
+    let Host { store, mut linker } = host;
+    let mut store = recorder.recorded_store(store)?;
+    let lanes = store.link_inlined(&mut linker)?;
+    Ok(lanes.call(&mut store, |store| start(store, &linker, module, entry)))
+}
+
+fn start(
+    store: &mut impl AsContextMut<Data = WasiP1Ctx>,
+    linker: &Linker<WasiP1Ctx>,
+    module: &Module,
+    entry: &Entry,
+) -> wasmtime::Result<()> {
+    let instance = linker.instantiate(&mut *store, module)?;
+    entry.call(store, instance)
 }
 
 /// The recording's side of the store.
@@ -77,7 +94,7 @@ impl ModuleProgram {
     /// Compiles a module, and finds the function to call.
     pub fn new(
         engine: Engine,
-        host: Host,
+        Host { store, linker }: Host,
         guest: &Guest,
         args: &[String],
         invoke: Option<&str>,
@@ -86,7 +103,7 @@ impl ModuleProgram {
             .map_err(anyhow::Error::from)
             .with_context(|| format!("failed to compile `{}`", guest.path.display()))?;
         let entry = Entry::find(guest, &module, invoke, args)?;
-        Ok(ModuleProgram { engine, module, host, entry, lanes: None })
+        Ok(ModuleProgram { engine, module, entry, linker, stage: Some(Stage::Plain(store)) })
     }
 }
 
@@ -101,25 +118,30 @@ impl Program for ModuleProgram {
                 recorder.native_code(&self.module, &table.to_bytes())?;
             }
         }
-        let Host { store, linker } = &mut self.host;
-        self.lanes = Some(if guest.is_inlined() {
-            Lanes::Inlined(recorder.link_inlined(store, linker)?)
-        } else {
-            Lanes::Module(recorder.link(store, linker)?)
-        });
+        if let Some(Stage::Plain(store)) = self.stage.take() {
+            let mut store = recorder.recorded_store(store)?;
+            let lanes = if guest.is_inlined() {
+                Lanes::Inlined(store.link_inlined(&mut self.linker)?)
+            } else {
+                Lanes::Module(recorder.link(&mut store, &mut self.linker)?)
+            };
+            self.stage = Some(Stage::Recorded(store, lanes));
+        }
         Ok(())
     }
 
     fn run(&mut self) -> wasmtime::Result<()> {
-        let Self { module, host: Host { store, linker }, entry, lanes, .. } = self;
-        let run = |store: &mut Store<WasiP1Ctx>| {
-            let instance = linker.instantiate(&mut *store, module)?;
-            entry.call(store, instance)
-        };
-        match lanes {
-            Some(Lanes::Module(lane)) => lane.call(store, run),
-            Some(Lanes::Inlined(lanes)) => lanes.call(store, run),
-            None => run(store),
+        let Self { module, entry, linker, stage, .. } = self;
+        match stage {
+            Some(Stage::Plain(store)) => start(store, linker, module, entry),
+            Some(Stage::Recorded(store, lanes)) => {
+                let run = |store: &mut RecordedStore<WasiP1Ctx>| start(store, linker, module, entry);
+                match lanes {
+                    Lanes::Module(lane) => lane.call(store, run),
+                    Lanes::Inlined(lanes) => lanes.call(store, run),
+                }
+            }
+            None => Ok(()),
         }
     }
 }

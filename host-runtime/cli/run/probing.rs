@@ -33,7 +33,7 @@ pub fn repeated(guest: Guest, args: &ProbeArgs) -> anyhow::Result<(Guest, Guest,
         bail!("--repeat runs modules without probes, and `{}` is {what}", guest.path.display());
     }
     let (sampled, _) = module(guest.clone(), args, Form::Is(Recording::Sample))?;
-    let (counted, warnings) = module(guest, args, Form::Is(Recording::Count))?;
+    let (counted, warnings) = module(guest, args, Form::Is(Recording::OwnCount))?;
     Ok((sampled, counted, warnings))
 }
 
@@ -109,7 +109,7 @@ fn module(guest: Guest, args: &ProbeArgs, form: Form) -> anyhow::Result<(Guest, 
         Ok(Options { host, names: options.names.or_else(|| found.clone()), ..options })
     };
     let auto = match clock {
-        _ if args.record.is_profile() && HAS_NATIVE_STACKS => Recording::Count,
+        _ if args.record.is_profile() && HAS_NATIVE_STACKS => Recording::OwnCount,
         ClockChoice::Ticker { .. } | ClockChoice::Instructions => Recording::inline(),
         _ if args.leaf == LeafArg::Count || args.allocations.is_some() => Recording::inline(),
         // Two readings of the clock cost more than the rest of a probe, so the recorder's place doesn't matter.

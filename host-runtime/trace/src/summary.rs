@@ -143,6 +143,9 @@ pub struct Summary {
     /// The cost of probes, if the host measured it at the recording's end, when it knows the kind of the probes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe_cost: Option<ProbeCost>,
+    /// What counting a call costs a profile's guest at most, in nanoseconds, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count_nanos: Option<f64>,
     /// Processor time of the host's process during the recording, in nanoseconds: the guest, the ticker, the writer, and all other
     /// threads.
     #[serde(skip_serializing_if = "Option::is_none")]

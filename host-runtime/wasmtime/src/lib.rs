@@ -181,7 +181,7 @@
 //!
 //! [`instrument_component`] does all of it in one call. Its parts, for components that were rewritten elsewhere:
 //! `kperf-rewriter` puts probes into the core modules of a component. [`Recorder::add_to_component_linker`] supplies what their
-//! recorders import, once for all stores, and [`Recorder::component_store`] makes stores for them. The engine needs nothing special;
+//! recorders import, once for all stores, and [`Recorder::recorded_store`] makes stores for them. The engine needs nothing special;
 //! pools and asynchronous calls work.
 //!
 //! ```
@@ -209,7 +209,7 @@
 //! let pre = linker.instantiate_pre(&Component::new(&engine, &rewritten.wasm)?)?;
 //!
 //! // For each request; `set_parent` says whose spans its calls are below.
-//! let mut store = recorder.component_store(Store::new(&engine, ()))?;
+//! let mut store = recorder.recorded_store(Store::new(&engine, ()))?;
 //! let (sum,) = store.call(|store| {
 //!     let instance = pre.instantiate(&mut *store)?;
 //!     instance.get_typed_func::<(u32, u32), (u32,)>(&mut *store, "add")?.call(&mut *store, (1, 2))

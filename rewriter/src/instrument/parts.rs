@@ -35,6 +35,8 @@ pub(crate) struct Parts {
     bodies: Vec<FunctionBody<'static>>,
     /// Pages of the added memory, by the number of functions.
     memory: Option<fn(u32) -> u32>,
+    /// Whether other threads may read the memory at any time.
+    shares: bool,
     globals: Vec<Global<'static>>,
     exports: Vec<(&'static str, ExternalKind, u32)>,
     names: HashMap<u32, &'static str>,
@@ -90,6 +92,7 @@ impl Parts {
             functions: Vec::new(),
             bodies: Vec::new(),
             memory: None,
+            shares: true,
             globals: Vec::new(),
             exports: Vec::new(),
             names: HashMap::new(),
@@ -200,7 +203,12 @@ impl Parts {
         !self.exports.is_empty()
     }
 
-    /// Features that the shared memory needs of an engine, by LLVM's names.
+    /// The same with a memory that isn't shared.
+    pub(crate) fn with_own_memory(self) -> Parts {
+        Parts { shares: false, ..self }
+    }
+
+    /// Features that the memory needs of an engine, by LLVM's names.
     pub(crate) fn features(&self, memories: u32) -> Vec<&'static str> {
         let exports_mutable = self.exports.iter().any(|&(_, kind, index)| {
             let global = self.globals.get(index as usize).filter(|_| kind == ExternalKind::Global);
@@ -209,7 +217,7 @@ impl Parts {
         let has_memory = self.has_memory();
         let several = (has_memory && memories > 0).then_some("multimemory");
         let mutable = exports_mutable || self.counter.is_some();
-        [has_memory.then_some("atomics"), several, mutable.then_some("mutable-globals")]
+        [(has_memory && self.shares).then_some("atomics"), several, mutable.then_some("mutable-globals")]
             .into_iter()
             .flatten()
             .collect()
@@ -351,7 +359,7 @@ impl Parts {
             minimum: pages.into(),
             maximum: Some(pages.into()),
             memory64: false,
-            shared: true,
+            shared: self.shares,
             page_size_log2: None,
         }
         .encode(out);

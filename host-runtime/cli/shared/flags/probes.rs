@@ -181,6 +181,12 @@ impl ProbeArgs {
         Ok(Recording::Inline(Inline { clock, leaf, allocations }))
     }
 
+    /// Whether there is a flag that only traces have.
+    pub fn is_for_traces(&self) -> bool {
+        let has_allocations = self.allocations.is_some() || !self.allocator.is_empty();
+        self.probe != ProbeArg::Auto || self.leaf != LeafArg::Time || has_allocations
+    }
+
     /// The file given for names.
     pub fn symbols(&self) -> Option<&Path> {
         self.symbols.as_deref()

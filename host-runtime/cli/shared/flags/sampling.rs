@@ -48,9 +48,10 @@ impl FromStr for SpanMin {
 #[command(next_help_heading = "What is recorded")]
 pub struct RecordArgs {
     /// `trace` records every call. `profile` counts all calls and takes samples of the open ones: counts are exact, times are
-    /// sampled, and memory stays constant. A profile's recorder is always inside the module, in a component beside its modules.
-    #[arg(long, value_enum, value_name = "WHAT", default_value = "trace")]
-    pub record: RecordArg,
+    /// sampled, and memory stays constant. A profile's recorder is always inside the module, in a component beside its modules
+    /// [default: trace; `run` makes a profile unless --trace or another flag is for traces, if samples can be had as with --stack native]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub record: Option<RecordArg>,
     /// Profiles: list calls one by one that last at least this long, for `replay`, `view` and spans [default: ten periods]. `off`
     /// lists none.
     #[arg(long, value_name = "TIME")]
@@ -65,20 +66,20 @@ pub struct RecordArgs {
 
 impl RecordArgs {
     pub fn is_profile(&self) -> bool {
-        self.record == RecordArg::Profile
+        self.record == Some(RecordArg::Profile)
     }
 
     /// The recording of a profile; `None` for a trace. `auto`: the recording that `--stack auto` stands for.
     pub fn profile(&self, auto: Recording) -> anyhow::Result<Option<Recording>> {
         let shadow = Recording::Profile { spans: self.span_min != Some(SpanMin::Off) };
-        match (self.record, self.stack) {
+        match (self.record.unwrap_or_default(), self.stack) {
             (RecordArg::Trace, _) if self.span_min.is_some() => {
                 bail!("--span-min is for --record profile; a trace has every call anyway")
             }
             (RecordArg::Trace, StackArg::Auto) => Ok(None),
             (RecordArg::Trace, _) => bail!("--stack is for --record profile"),
+            (RecordArg::Profile, StackArg::Auto | StackArg::Native) if is_native(auto) => Ok(Some(auto)),
             (RecordArg::Profile, StackArg::Native) => Ok(Some(Recording::Count)),
-            (RecordArg::Profile, StackArg::Auto) if auto == Recording::Count => Ok(Some(Recording::Count)),
             (RecordArg::Profile, _) => Ok(Some(shadow)),
         }
     }
@@ -89,10 +90,17 @@ impl RecordArgs {
             Recording::Imported(_) | Recording::Inline(_) => &[],
             Recording::Profile { spans: true } => &["--record", "profile"],
             Recording::Profile { spans: false } => &["--record", "profile", "--span-min", "off"],
-            Recording::Count | Recording::Sample => &["--record", "profile", "--stack", "native"],
+            Recording::Count | Recording::OwnCount | Recording::Sample => {
+                &["--record", "profile", "--stack", "native"]
+            }
         };
         words.extend(flags.iter().map(|&flag| flag.to_owned()));
     }
+}
+
+/// Whether samples find the open calls on the thread's stack.
+fn is_native(recording: Recording) -> bool {
+    matches!(recording, Recording::Count | Recording::OwnCount)
 }
 
 /// How profiles are sampled.

@@ -254,7 +254,7 @@ impl Profile {
     /// trace that was cut off doesn't say how often its ticker ticked.
     pub fn precision(&self, self_nanos: f64) -> Option<Precision> {
         if let Some(sampling) = self.sampling() {
-            return Some(Precision::of_samples(sampling, self_nanos, self.calls()));
+            return Some(Precision::of_samples(sampling, self_nanos, self.calls(), self.count_nanos()));
         }
         let ticks = self.ticks()?;
         let cost = self.header.probe_cost.as_ref();
@@ -263,6 +263,12 @@ impl Profile {
             Precision::of_ticks(ticks, self_nanos, self.calls(), cost)
                 .beside_others(&preempted.unwrap_or_default(), self.wall_nanos() as f64)
         })
+    }
+
+    /// What counting a call cost a profile's guest at most, in nanoseconds, if the trace says it.
+    pub fn count_nanos(&self) -> Option<f64> {
+        let said = self.health.summary.as_ref()?.count_nanos;
+        said.filter(|nanos| nanos.is_finite() && *nanos >= 0.0)
     }
 
     /// How a ticker ticked, if one was the clock and the trace says so.

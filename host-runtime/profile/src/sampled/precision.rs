@@ -20,7 +20,7 @@ pub struct Precision {
     is_even: bool,
 }
 
-/// The maximum cost of counting a call in a profile, in nanoseconds. Processors differ: 0.2 to 1.0 ns were measured.
+/// The maximum cost of counting a call in a profile that doesn't say it, in nanoseconds. Processors differ: 0.2 to 1.0 ns were measured.
 const COUNT_NANOS: f64 = 1.0;
 /// The factor by which a probe may cost more in a real program than was measured on a small one. (Where the small one says 2.5 to
 /// 3.2 ns a call, the guest's own threads took 3.0 to 8.2 in five programs; where it says 1.4, 3.8 to 6.9: `scripts/bench --part
@@ -30,14 +30,19 @@ const REAL_PROGRAMS: f64 = 3.0;
 const UNKNOWN_NANOS: f64 = 2.0;
 
 impl Precision {
-    /// The precision of samples.
-    pub fn of_samples(sampling: &Sampling, self_nanos: f64, calls: u64) -> Precision {
+    /// The precision of samples. `count_nanos`: what counting a call costs at most, if it is known.
+    pub fn of_samples(
+        sampling: &Sampling,
+        self_nanos: f64,
+        calls: u64,
+        count_nanos: Option<f64>,
+    ) -> Precision {
         Precision {
             effective_samples: sampling.effective_samples(),
             resolution_nanos: sampling.period_nanos as f64,
             self_nanos,
             calls: calls as f64,
-            call_nanos: COUNT_NANOS,
+            call_nanos: count_nanos.unwrap_or(COUNT_NANOS),
             is_even: true,
         }
     }
@@ -161,7 +166,7 @@ mod tests {
     #[test]
     fn counting_calls_makes_shares_doubtful_where_most_calls_are() {
         let sampling = Sampling { busy_ticks: 1_000_000, squares: 1e6, ..Sampling::default() };
-        let precision = Precision::of_samples(&sampling, 1e6, 100_000);
+        let precision = Precision::of_samples(&sampling, 1e6, 100_000, None);
         let [even, uneven] = [50_000, 100_000].map(|calls| precision.share_error(0.5, calls));
         assert!((uneven - even - 0.05).abs() < 1e-9, "{even} {uneven}");
     }

@@ -1,16 +1,17 @@
-//! Stores of components with probes: their lanes end before they are dropped.
+//! Stores whose lanes end before they are dropped.
 
 use super::lanes::{StoreLanes, address_of};
 use crate::error::Result;
 use crate::lanes::core::LaneCore;
 use crate::lanes::lane::watched;
 use crate::lanes::reason::reason_of;
+use crate::link::inlined::{Guards, Inlined};
 use crate::recording::Recording;
 use kperf_abi::word::Reason;
 use kperf_trace::TraceContext;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use wasmtime::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
+use wasmtime::{AsContext, AsContextMut, Linker, Store, StoreContext, StoreContextMut};
 
 /// The stores for components of a recording, by the address of their data.
 #[derive(Default)]
@@ -27,12 +28,14 @@ impl Stores {
     }
 }
 
-/// A store for components with probes, made by [`Recorder::component_store`](crate::Recorder::component_store). When it is
+/// A store for components with probes, made by [`Recorder::recorded_store`](crate::Recorder::recorded_store). When it is
 /// dropped, it ends the lanes and then drops the store.
 ///
 /// Use it as a `Store`, through [`AsContextMut`]. The store can't be taken out.
 pub struct RecordedStore<T: 'static> {
     shared: Arc<StoreLanes>,
+    /// Of its modules.
+    guards: Guards,
     store: Store<T>,
 }
 
@@ -40,7 +43,17 @@ impl<T: 'static> RecordedStore<T> {
     pub(crate) fn new(recording: &Arc<Recording>, store: Store<T>) -> Result<RecordedStore<T>> {
         let shared = StoreLanes::new(recording, &store)?;
         recording.stores.by_address().insert(shared.data, shared.clone());
-        Ok(RecordedStore { shared, store })
+        Ok(RecordedStore { shared, guards: Guards::default(), store })
+    }
+
+    /// [`Recorder::link_inlined`](crate::Recorder::link_inlined) for modules in this store. Here they may be rewritten
+    /// for `kperf_rewriter::Recording::OwnCount` too.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn link_inlined(&mut self, linker: &mut Linker<T>) -> Result<Inlined> {
+        Inlined::link_kept(&self.shared.recording, &mut self.store, linker, &self.guards)
     }
 
     /// Sets the parent of the host's calls: for example a span of the host, or the request that it serves. Call it before
@@ -111,6 +124,7 @@ impl<T: 'static> Drop for RecordedStore<T> {
         self.shared.recording.stores.by_address().remove(&self.shared.data);
         // The memories exist until the store is dropped, after this.
         drop((lanes, profiles));
+        self.guards.close();
     }
 }
 

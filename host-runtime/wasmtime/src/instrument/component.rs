@@ -106,7 +106,7 @@ impl InstrumentedComponent {
     ///
     /// If the store belongs to another engine than the recording.
     pub fn store<T: 'static>(&self, store: Store<T>) -> Result<RecordedStore<T>> {
-        self.recorder().component_store(store)
+        self.recorder().recorded_store(store)
     }
 
     /// The recording: to end it, or for its counts.

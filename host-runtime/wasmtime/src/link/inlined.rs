@@ -1,4 +1,5 @@
 //! The host's side of recorders inside modules.
+#![allow(unsafe_code)] // A memory that isn't shared can't be read in another way by other threads.
 
 use super::guards::{LaneGuard, ProfiledGuard};
 use super::module::{self, failed};
@@ -16,10 +17,13 @@ use crate::recording::answered::Answered;
 use kperf_abi::names::{self, exported};
 use kperf_abi::shadow::STACK;
 use kperf_abi::word::Reason;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use wasmtime::{AsContextMut, Caller, Engine, Extern, Func, Global, Linker, Module, SharedMemory, Val};
+use wasmtime::{
+    AsContextMut, Caller, Engine, Extern, Func, Global, Linker, Memory, Module, SharedMemory, Val,
+};
 
 /// The lanes of a store whose modules have their recorder inside. Each instance is a lane, from its first event on.
 /// [`Recorder::link_inlined`](crate::Recorder::link_inlined) makes it.
@@ -66,6 +70,22 @@ enum Depth {
     Native,
 }
 
+/// What closes the lanes of a store.
+#[derive(Clone, Default)]
+pub(crate) struct Guards(Arc<Mutex<Vec<Guard>>>);
+
+impl Guards {
+    fn add(&self, guard: Guard) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(guard);
+    }
+
+    /// Closes all lanes.
+    pub(crate) fn close(&self) {
+        let guards = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(guards);
+    }
+}
+
 /// Closes a lane when the store is dropped.
 enum Guard {
     Lane { _guard: LaneGuard },
@@ -102,8 +122,28 @@ pub const HAS_NATIVE_STACKS: bool = Native::IS_THERE;
 impl Inlined {
     pub(crate) fn link<T: 'static>(
         recording: &Arc<Recording>,
+        store: impl AsContextMut<Data = T>,
+        linker: &mut Linker<T>,
+    ) -> Result<Inlined> {
+        Inlined::link_with(recording, store, linker, Guards::default(), false)
+    }
+
+    /// The same for a store that closes its guards before it is dropped: its modules may have their counts in memories of their own.
+    pub(crate) fn link_kept<T: 'static>(
+        recording: &Arc<Recording>,
+        store: impl AsContextMut<Data = T>,
+        linker: &mut Linker<T>,
+        guards: &Guards,
+    ) -> Result<Inlined> {
+        Inlined::link_with(recording, store, linker, guards.clone(), true)
+    }
+
+    fn link_with<T: 'static>(
+        recording: &Arc<Recording>,
         mut store: impl AsContextMut<Data = T>,
         linker: &mut Linker<T>,
+        guards: Guards,
+        is_kept: bool,
     ) -> Result<Inlined> {
         let mut store = store.as_context_mut();
         if !Engine::same(store.engine(), &recording.engine) {
@@ -120,24 +160,34 @@ impl Inlined {
             is_async: AtomicBool::new(false),
         });
         let inlined = Inlined { shared: shared.clone() };
-        // Owned by the function, which the store owns: when the store goes, the lanes are closed.
-        let guards = Mutex::new(Vec::new());
         let memory = exported(names::MEMORY);
+        // The function owns the guards, and the store the function: when the store goes, the lanes are closed.
         let flush = Func::wrap(&mut store, move |mut caller: Caller<'_, T>, address: u32, length: u32| {
-            let Some(Extern::SharedMemory(memory)) = caller.get_export(&memory) else {
-                return Err(wasmtime::Error::msg("who flushes has no recorder inside"));
+            let memory = match caller.get_export(&memory) {
+                Some(Extern::SharedMemory(memory)) => memory,
+                Some(Extern::Memory(memory)) if is_profile_of(&mut caller) => {
+                    if !is_kept {
+                        return Err(wasmtime::Error::msg(NOT_KEPT));
+                    }
+                    if !shared.has_profile(memory.data_ptr(&caller)) {
+                        let guard = shared.attach_own_counts(&mut caller, memory)?;
+                        guards.add(Guard::Profile { _guard: guard });
+                    }
+                    return Ok(());
+                }
+                _ => return Err(wasmtime::Error::msg("who flushes has no recorder inside")),
             };
             let guard = if let Some(lane) = shared.lane_of(&memory) {
                 lane.core.hand_over(address.wrapping_add(length), lane.globals.get(caller));
                 return Ok(());
-            } else if shared.has_profile(&memory) {
+            } else if shared.has_profile(memory.data().as_ptr().cast_mut().cast()) {
                 return Ok(());
-            } else if global(&mut caller, names::STATE_FUNCTIONS).is_some() {
+            } else if is_profile_of(&mut caller) {
                 Guard::Profile { _guard: shared.attach_profile(&mut caller, memory)? }
             } else {
                 Guard::Lane { _guard: shared.attach(&mut caller, memory)? }
             };
-            guards.lock().unwrap_or_else(PoisonError::into_inner).push(guard);
+            guards.add(guard);
             Ok(())
         });
         let now = module::now(&mut store, &recording.outlet);
@@ -280,9 +330,9 @@ impl StoreInstances {
         Ok(LaneGuard { core, recording: self.recording.clone() })
     }
 
-    fn has_profile(&self, memory: &SharedMemory) -> bool {
-        let address = memory.data().as_ptr().addr();
-        self.instances().profiles.iter().any(|profile| profile.profiled.counts.is_at(address))
+    /// Whether the counts at this address are known.
+    fn has_profile(&self, address: *mut u8) -> bool {
+        self.instances().profiles.iter().any(|profile| profile.profiled.counts.is_at(address.addr()))
     }
 
     /// An instance that makes a profile begins.
@@ -291,12 +341,38 @@ impl StoreInstances {
         caller: &mut Caller<'_, T>,
         memory: SharedMemory,
     ) -> wasmtime::Result<ProfiledGuard> {
-        self.recording.check_counts(false)?;
-        let id_base = wanted(caller, names::STATE_ID_BASE)?;
-        let functions = wanted(caller, names::STATE_FUNCTIONS)?;
-        let [id_base, functions] =
-            [id_base, functions].map(|global| global.get(&mut *caller).i32().unwrap_or_default() as u32);
+        let [id_base, functions] = counted(caller)?;
         let counts = Counts::of_instance(memory, id_base, functions).ok_or_else(too_small)?;
+        self.attach_counts(caller, counts, id_base, true)
+    }
+
+    /// The same for one whose counts are in a memory of its own.
+    fn attach_own_counts<T: 'static>(
+        &self,
+        caller: &mut Caller<'_, T>,
+        memory: Memory,
+    ) -> wasmtime::Result<ProfiledGuard> {
+        let [id_base, functions] = counted(caller)?;
+        let ty = memory.ty(&mut *caller);
+        if ty.maximum() != Some(ty.minimum()) {
+            return Err(wasmtime::Error::msg("the memory of the recorder inside may grow"));
+        }
+        let (address, bytes) = (memory.data_ptr(&mut *caller), memory.data_size(&mut *caller));
+        let address = NonNull::new(address).ok_or_else(too_small)?;
+        // SAFETY: a memory that can't grow stays in place until its store is dropped, and the store closes the profile before.
+        let counts = unsafe { Counts::of_store(address, bytes, id_base, functions) }.ok_or_else(too_small)?;
+        self.attach_counts(caller, counts, id_base, false)
+    }
+
+    fn attach_counts<T: 'static>(
+        &self,
+        caller: &mut Caller<'_, T>,
+        counts: Counts,
+        id_base: u32,
+        is_shared: bool,
+    ) -> wasmtime::Result<ProfiledGuard> {
+        self.recording.check_counts(false)?;
+        self.recording.note_counts(is_shared);
         let recording = &self.recording;
         let usual = |period| recording.sampling.unwrap_or_else(|| Sampling::new(period));
         let (stack, depth, sampling) = match global(caller, names::STATE_TOP) {
@@ -406,6 +482,22 @@ impl Profile {
             Depth::Native => self.profiled.end_call(Some(Reason::Host)),
         }
     }
+}
+
+/// A module with counts of its own must run in a store that we keep.
+const NOT_KEPT: &str = "the module counts its calls in a memory that isn't shared: link it by \
+                        `RecordedStore::link_inlined`, or rewrite it with `Recording::Count`";
+
+/// Whether an instance makes a profile.
+fn is_profile_of<T: 'static>(caller: &mut Caller<'_, T>) -> bool {
+    global(caller, names::STATE_FUNCTIONS).is_some()
+}
+
+/// The first function with a count, and the number of counts.
+fn counted<T: 'static>(caller: &mut Caller<'_, T>) -> wasmtime::Result<[u32; 2]> {
+    let [id_base, functions] =
+        [names::STATE_ID_BASE, names::STATE_FUNCTIONS].map(|name| wanted(caller, name));
+    Ok([id_base?, functions?].map(|global| global.get(&mut *caller).i32().unwrap_or_default() as u32))
 }
 
 fn set_top(top: &Global, store: impl AsContextMut, value: u32) {

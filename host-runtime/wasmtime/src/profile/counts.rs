@@ -13,14 +13,14 @@ pub(crate) struct Counts {
     cells: NonNull<AtomicU64>,
     /// In cells.
     length: usize,
-    /// What keeps them there; `None` for the memory of a recorder in a component.
+    /// What keeps them there; `None` for a memory that its store keeps.
     _memory: Option<SharedMemory>,
     id_base: u32,
     functions: u32,
 }
 
 // SAFETY: the cells are atomics, in memory that stays in place: a SharedMemory is Send and Sync, and for a component the caller of
-// `of_component` has seen to it.
+// `of_store` has seen to it.
 unsafe impl Send for Counts {}
 // SAFETY: as above.
 unsafe impl Sync for Counts {}
@@ -33,14 +33,13 @@ impl Counts {
         Counts { cells, length: bytes / 8, _memory: Some(memory), id_base, functions }.whole()
     }
 
-    /// The same for a recorder in a component, with a memory of `bytes` bytes.
+    /// The same for a memory of `bytes` bytes that isn't shared.
     ///
     /// # Safety
     ///
     /// The memory must stay at `address`, the start of a page, as long as this is used. Until then only the
     /// recorder and we write to it.
-    #[cfg(feature = "component-model")]
-    pub(crate) unsafe fn of_component(
+    pub(crate) unsafe fn of_store(
         address: NonNull<u8>,
         bytes: usize,
         id_base: u32,
@@ -62,7 +61,7 @@ impl Counts {
     /// The whole memory.
     pub(crate) fn cells(&self) -> &[AtomicU64] {
         // SAFETY: `length` cells are at this address for as long as this lives (a SharedMemory never moves,
-        // and begins at a page; a component's is as `of_component` requires). Concurrent writers use an
+        // and begins at a page; others are as `of_store` requires). Concurrent writers use an
         // AtomicU64 too, or are compiled WebAssembly, which doesn't tear aligned accesses of eight bytes on
         // 64-bit processors.
         unsafe { std::slice::from_raw_parts(self.cells.as_ptr(), self.length) }

@@ -133,7 +133,7 @@ impl Recorder {
         HostLane::new(&self.recording)
     }
 
-    /// Defines what components with probes import, once for all stores. The components must run in stores that [`component_store`](Recorder::component_store) makes; in others they record nothing.
+    /// Defines what components with probes import, once for all stores. The components must run in stores that [`recorded_store`](Recorder::recorded_store) makes; in others they record nothing.
     ///
     /// # Errors
     ///
@@ -153,7 +153,7 @@ impl Recorder {
     ///
     /// If the store belongs to another engine.
     #[cfg(feature = "component-model")]
-    pub fn component_store<T: 'static>(&self, store: wasmtime::Store<T>) -> Result<RecordedStore<T>> {
+    pub fn recorded_store<T: 'static>(&self, store: wasmtime::Store<T>) -> Result<RecordedStore<T>> {
         RecordedStore::new(&self.recording, store)
     }
 

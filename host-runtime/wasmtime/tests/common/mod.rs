@@ -4,7 +4,7 @@
 pub mod exits;
 
 use kperf_abi::word::MAX_FUNC_ID;
-use kperf_trace::{CallParent, Event, Item, TraceReader};
+use kperf_trace::{CallParent, Event, Item, Summary, TraceReader};
 use kperf_wasmtime::{Builder, ClockChoice, Recorder};
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -126,6 +126,8 @@ pub fn text(bytes: &[u8]) -> String {
             Item::Events(batch) | Item::Spans(batch) => {
                 for timed in batch.events {
                     let event = match timed.event {
+                        // Where the machine does other things, the kernel puts the thread aside.
+                        Event::Wait(_) => continue,
                         Event::Enter(id) if id.0 == MAX_FUNC_ID - 1 => "enter [suspended]".into(),
                         Event::Enter(id) => format!("enter {}", id.0),
                         Event::Leave => "leave".into(),
@@ -133,7 +135,6 @@ pub fn text(bytes: &[u8]) -> String {
                         Event::Mark(value) => format!("mark {value}"),
                         Event::Memory(word) => format!("memory {word:#x}"),
                         Event::Pause(paused) => format!("pause {paused}"),
-                        Event::Wait(waited) => format!("wait {:?} {}", waited.wait(), waited.ticks()),
                         Event::Lost { events } => format!("lost {events:?}"),
                     };
                     writeln!(out, "{} @{} {event}", batch.lane, timed.ticks / 1000).unwrap();
@@ -181,6 +182,13 @@ pub fn outermost(bytes: &[u8]) -> (u32, f64) {
     }
     assert_eq!(reader.anomalies(), [], "the trace is whole");
     (calls, ticks as f64 / reader.header().clock.ticks_per_second * 1e9)
+}
+
+/// How a recording ended.
+pub fn summary(bytes: &[u8]) -> Summary {
+    let mut reader = TraceReader::new(bytes).unwrap();
+    while reader.next().unwrap().is_some() {}
+    reader.summary().unwrap().clone()
 }
 
 /// Compares texts line by line, without indentation.

@@ -3,7 +3,7 @@
 
 use crate::alone;
 use crate::common::exits::{GUEST, compile, engine, table};
-use crate::common::{outermost, recorder_with};
+use crate::common::{outermost, recorder_with, summary};
 use kperf_rewriter::{Options, Recording, rewrite_component};
 use kperf_trace::{Item, TraceReader};
 use kperf_wasmtime::{ClockChoice, HostLane, Recorder, is_native};
@@ -28,7 +28,7 @@ fn thread(wanted: &str) -> PathBuf {
 }
 
 /// How often the sampler's thread was woken.
-fn wakeups() -> u64 {
+pub(crate) fn wakeups() -> u64 {
     let status = std::fs::read_to_string(thread("kperf-sampler").join("status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
     line.trim().parse().unwrap()
@@ -91,9 +91,9 @@ fn without_an_open_call_nothing_runs() {
                 whole += window.end_ticks - window.start_ticks;
             }
         }
-        // Some 80 ms of guest, and at least 100 of sleep in which nobody was seen.
+        // A busy machine may grant but one sleep in which nobody was seen, of 50 ms.
         let nanos = |ticks: u64| ticks as f64 / reader.header().clock.ticks_per_second * 1e9;
-        assert!(samples > 10 && nanos(idle) > 80e6, "{probe:?}: {samples} samples, {} ns idle", nanos(idle));
+        assert!(samples > 10 && nanos(idle) > 45e6, "{probe:?}: {samples} samples, {} ns idle", nanos(idle));
         assert!(idle < whole, "{probe:?}");
     }
 }
@@ -133,11 +133,15 @@ fn check_turns(form: &str, engine: &Engine, make: impl FnOnce(&Recorder) -> Box<
         recorder_with(engine, |builder| builder.clock(ClockChoice::ticker()).calibrate(false));
     let measured = turns(make(&recorder));
     recorder.finish("completed").unwrap();
-    let (calls, recorded) = outermost(&trace.bytes());
+    let bytes = trace.bytes();
+    let (calls, recorded) = outermost(&bytes);
     assert_eq!(calls, TURNS);
+    // Where no processor is free for the ticker, a turn may end in a gap between two ticks, and the trace tells it: the sum of
+    // so many gaps is at most the root of the sum of their squares times their number.
+    let gaps = (f64::from(TURNS) * summary(&bytes).ticks.squares).sqrt();
     let share = recorded / measured as f64;
-    // Beside others the thread may be put aside before its first event.
-    assert!((0.75..=1.001).contains(&share), "{form}: {share} of {measured} ns");
+    let told = (recorded + gaps) / measured as f64;
+    assert!(share <= 1.001 && told >= 0.75, "{form}: {share} of {measured} ns, {told} with its gaps");
 }
 
 #[test]
@@ -190,7 +194,7 @@ fn a_ticker_sleeps_while_no_guest_runs_and_turns_have_their_own_time() {
         let (recorder, engine) = (recorder.clone(), engine.clone());
         // An instance for each: the ticker doesn't sleep while one lives.
         Box::new(move || {
-            let mut store = recorder.component_store(Store::new(&engine, ())).unwrap();
+            let mut store = recorder.recorded_store(Store::new(&engine, ())).unwrap();
             let instance = linker.instantiate(&mut store, &component).unwrap();
             let fib = instance.get_typed_func::<(i32,), (i32,)>(&mut store, "fib").unwrap();
             nanos_of(|| store.call(|store| fib.call(store, (TURN,))))

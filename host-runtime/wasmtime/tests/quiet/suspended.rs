@@ -3,6 +3,7 @@
 use crate::alone;
 use crate::common::exits::{compile, table};
 use crate::common::{engine, recorder_with};
+use crate::idle::wakeups;
 use kperf_rewriter::Recording;
 use kperf_trace::{Item, TraceReader, Window};
 use kperf_wasmtime::ClockChoice;
@@ -30,7 +31,13 @@ fn a_wait_is_not_the_guest_s_own_time() {
         let inlined = recorder.link_inlined(&mut store, &mut linker).unwrap();
         linker
             .func_wrap_async("host", "sleep", |_: Caller<'_, ()>, ()| {
-                Box::new(tokio::time::sleep(Duration::from_millis(100)))
+                Box::new(async {
+                    // Until the sampler has had a processor, on a busy machine too.
+                    let enough = wakeups() + 100;
+                    while wakeups() < enough {
+                        tokio::time::sleep(Duration::from_millis(10)).await;
+                    }
+                })
             })
             .unwrap();
         let instance = linker.instantiate_async(&mut store, &module).await.unwrap();

@@ -77,7 +77,7 @@ impl Guest {
     }
 
     fn store(&self) -> RecordedStore<()> {
-        self.recorder.component_store(Store::new(&self.engine, ())).unwrap()
+        self.recorder.recorded_store(Store::new(&self.engine, ())).unwrap()
     }
 
     fn call(&self, store: &mut impl AsContextMut<Data = ()>, name: &str, n: u32) -> wasmtime::Result<()> {
@@ -341,7 +341,7 @@ fn memories_that_are_no_recorder_s_are_refused() {
     recorder.add_to_component_linker(&mut linker).unwrap();
     let pre = linker.instantiate_pre(&component).unwrap();
     let attach = |places: &[(u32, u32, u32, u32)]| {
-        let mut store = recorder.component_store(Store::new(&engine, ())).unwrap();
+        let mut store = recorder.recorded_store(Store::new(&engine, ())).unwrap();
         store.call(|store| {
             let instance = pre.instantiate(&mut *store)?;
             let at = instance.get_typed_func::<(u32, u32, u32, u32), ()>(&mut *store, "at")?;

@@ -68,7 +68,7 @@ impl Guest {
     }
 
     fn store(&self) -> kperf_wasmtime::RecordedStore<Data> {
-        self.recorder.component_store(Store::new(&self.engine, Data::default())).unwrap()
+        self.recorder.recorded_store(Store::new(&self.engine, Data::default())).unwrap()
     }
 
     fn add(&self, store: &mut impl AsContextMut<Data = Data>) -> wasmtime::Result<u32> {
@@ -267,7 +267,7 @@ fn memories_that_are_no_recorder_s_are_refused() {
     recorder.add_to_component_linker(&mut linker).unwrap();
     let pre = linker.instantiate_pre(&component).unwrap();
     let attach = |places: &[(u32, u32)]| {
-        let mut store = recorder.component_store(Store::new(&engine, Data::default())).unwrap();
+        let mut store = recorder.recorded_store(Store::new(&engine, Data::default())).unwrap();
         store.call(|store| {
             let instance = pre.instantiate(&mut *store)?;
             let at = instance.get_typed_func::<(u32, u32), (u32,)>(&mut *store, "at")?;
@@ -402,7 +402,7 @@ fn what_runs_while_no_component_may_be_left_has_its_time_and_no_more() {
         let mut linker: Linker<()> = Linker::new(&engine);
         recorder.add_to_component_linker(&mut linker).unwrap();
         std::thread::sleep(Duration::from_millis(150));
-        let mut store = recorder.component_store(Store::new(&engine, ())).unwrap();
+        let mut store = recorder.recorded_store(Store::new(&engine, ())).unwrap();
         let instance = linker.instantiate(&mut store, &component).unwrap();
         let run = instance.get_typed_func::<(&str,), ()>(&mut store, "run").unwrap();
         let mut measured = 0.0;

@@ -320,7 +320,8 @@ fn a_lane_never_begins_before_the_one_that_had_its_number() {
         for timed in batch.events {
             assert!(timed.ticks >= last, "event {events}: {} after {last}", timed.ticks);
             last = timed.ticks;
-            events += 1;
+            // A machine that does other things puts the thread aside now and then.
+            events += u32::from(!matches!(timed.event, Event::Wait(_)));
         }
     }
     assert_eq!((reader.anomalies(), events), (&[][..], 150));

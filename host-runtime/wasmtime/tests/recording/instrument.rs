@@ -80,6 +80,7 @@ fn calls(bytes: &[u8]) -> BTreeMap<String, usize> {
                         }
                         Event::Leave => assert!(stack.pop().is_some(), "a leave without an enter"),
                         Event::Unwind { depth, .. } => stack.truncate(depth as usize),
+                        Event::Wait(_) => {}
                         other => panic!("{other:?}"),
                     }
                 }

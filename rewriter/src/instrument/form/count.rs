@@ -9,6 +9,8 @@ use kperf_abi::{names, recorder, shadow};
 pub(super) struct Count {
     /// Whether calls are counted.
     pub(super) counts: bool,
+    /// Whether other threads may read the counts at any time.
+    pub(super) shares: bool,
 }
 
 impl Form for Count {
@@ -22,7 +24,8 @@ impl Form for Count {
     }
 
     fn parts(&self, _: Needs) -> Result<Parts, Error> {
-        Parts::of_recorder(recorder::Form::Counts, shadow::pages)
+        let parts = Parts::of_recorder(recorder::Form::Counts, shadow::pages)?;
+        Ok(if self.shares { parts } else { parts.with_own_memory() })
     }
 
     fn code(&self, parts: &Parts, places: &PartIndices) -> Result<Code, Error> {
