@@ -1,6 +1,5 @@
 // `node --import kperf-wasm/register` with programs that know nothing of it.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -123,54 +122,6 @@ test('a process that is killed leaves what was handed over', () => {
     // Of 50,010 calls, all full blocks: all but what the last one had room for.
     assert.equal(report(trace).calls >= 50_010 - 16_000, true);
 });
-
-/**
- * Starts a program that runs for ever; sends it a signal when its trace has so many calls, and so many of them are open. Answers the trace
- * and the signal that ended it.
- */
-async function interrupted(program, signal, calls, open) {
-    const cwd = mkdtempSync(join(work, 'run-'));
-    writeFileSync(join(cwd, 'app.mjs'), program.replaceAll('WORK', work));
-    const child = spawn(
-        process.execPath, ['--no-warnings', '--import', REGISTER, 'app.mjs'],
-        { cwd, stdio: ['ignore', 'inherit', 'inherit'] },
-    );
-    const ended = new Promise((resolve) => child.on('exit', (_status, signal) => resolve(signal)));
-    const trace = join(cwd, 'app.kperf');
-    const recorded = () => {
-        try {
-            const { calls: soFar, functions } = report(trace);
-            return soFar >= calls && functions.reduce((sum, { unfinished }) => sum + unfinished, 0) === open;
-        } catch {
-            // The file or its header isn't written yet.
-            return false;
-        }
-    };
-    try {
-        for (let n = 0; !recorded(); n++) {
-            if (n > 300 || child.exitCode !== null) throw new Error('the calls never came');
-            await new Promise((resolve) => setTimeout(resolve, 50));
-        }
-        child.kill(signal);
-        return { trace, endedBy: await ended };
-    } finally {
-        child.kill('SIGKILL');
-    }
-}
-
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGKILL']) {
-    test(`${signal} ends a program as it would have, and its trace has what it did`, async () => {
-        const resting = await interrupted(
-            `${CALLS} guest(() => {}).outer(1); setInterval(() => {}, 1000);`, signal, 3, 0,
-        );
-        assert.equal(resting.endedBy, signal);
-        assert.deepEqual(lines(resting.trace), ['outer() {', '  inner();', '  leaf();', '} /* outer */']);
-        // A listener would not be called while this guest runs.
-        const busy = await interrupted(`${CALLS} guest(() => { for (;;); }).outer(1);`, signal, 2, 2);
-        assert.equal(busy.endedBy, signal);
-        assert.deepEqual(lines(busy.trace), ['outer() {', '  inner(); /* cut off */', '} /* outer: cut off */']);
-    });
-}
 
 test('what a guest had recorded is written while it runs, once', async () => {
     // Some calls, a look of the writer, more calls, in one turn and in several; then two blocks full of them.

@@ -1,13 +1,13 @@
 /** Sends a thread's part of the recording to the writer's thread. */
 
 import { summarize, type Clockwork } from '../common/recorder/local-output.js';
+import type { Reason } from '../common/constants.js';
 import type { Output } from '../common/recorder/output.js';
 import type { ClockInfo, Header, Summary } from '../common/trace/trace.js';
 import type { Followed } from './follower.js';
 import { Hub, Message } from './hub.js';
 import type { Written } from './writer-thread.js';
 
-/** Milliseconds that the writer may take to empty the queue. */
 const PATIENCE = 60_000;
 
 /** Only the thread with the `clockwork` ends the recording. */
@@ -17,7 +17,11 @@ export class HubOutput implements Output {
     readonly #endSampler: (() => void) | undefined;
     readonly #follower: { finish(): Followed } | undefined;
 
-    constructor(hub: Hub, clockwork?: Clockwork, endSampler?: () => void, follower?: { finish(): Followed }) {
+    readonly #patience: number;
+
+    /** `patience`: milliseconds that the writer may take to empty the queue. */
+    constructor(hub: Hub, clockwork?: Clockwork, endSampler?: () => void, follower?: { finish(): Followed }, patience = PATIENCE) {
+        this.#patience = patience;
         this.#hub = hub;
         this.#clockwork = clockwork;
         this.#endSampler = endSampler;
@@ -38,16 +42,17 @@ export class HubOutput implements Output {
     readonly span = (recorder: number, block: Uint8Array): void => this.#hub.send(Message.Span, recorder, block);
     readonly ended = (recorder: number): void => this.#hub.send(Message.Ended, recorder, new Uint8Array(0));
 
-    finish(outcome: string): Summary {
+    /** `reason`: why calls that are still open end. */
+    finish(outcome: string, reason?: Reason): Summary {
         const clockwork = this.#clockwork;
         if (!clockwork) throw new Error('kperf: only the thread that began the recording can end it');
         const end_ticks = clockwork.now();
         this.#endSampler?.();
-        const ending = summarize(clockwork, outcome, end_ticks, this.#hub.lanes, this.#hub.stalls);
+        const ending = { ...summarize(clockwork, outcome, end_ticks, this.#hub.lanes, this.#hub.stalls), ...(reason !== undefined && { reason }) };
         const { summary: input } = ending;
         this.#sendJson(Message.Finish, ending);
-        const answer = this.#hub.wait(PATIENCE);
-        if (answer === undefined) throw new Error('kperf: the writer\'s thread has ended; the trace is cut off');
+        const answer = this.#hub.wait(this.#patience);
+        if (answer === undefined) throw new Error(`kperf: the trace is cut off: ${this.#hub.isOver ? 'the writer\'s thread has ended' : `writing takes longer than ${this.#patience / 1000} s`}`);
         const { summary, failure, other } = JSON.parse(answer) as Written;
         if (failure !== undefined) {
             const loss = summary ? `${summary.dropped_events} events are not in the trace` : 'the trace is cut off';

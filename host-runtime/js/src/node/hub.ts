@@ -50,6 +50,9 @@ const PAGES = Math.ceil((CONTROL + SLOTS * SLOT) / 65536);
 /** Bits of a slot: it has the first part of a message; more parts follow. */
 const FIRST = 2, MORE = 1;
 
+/** What happens to later messages. */
+const DROPS = 1, PARKS = 2;
+
 /** The writer's state. */
 const RUNS = 0, DONE = 1, GONE = 2;
 
@@ -119,12 +122,17 @@ export class Hub {
         return { count: this.#words[STALLS]!, nanos: Math.round(nanos), longest_nanos: Math.round(longest) };
     }
 
-    /** Sends a message; waits while the ring is full. Drops it if the writer has ended. */
+    /** Sends a message; waits while the ring is full. Drops it if the writer has ended, or after `Finish`. */
     send(kind: Message, recorder: number, bytes: Uint8Array): void {
+        // Otherwise other threads, which go on, would fill the ring again and again.
+        if (kind === Message.Finish) this.refuse();
+        else if (this.#isParked) return this.#park();
         this.#lock();
+        let hasRoom = true;
         for (let at = 0; at < bytes.length || at === 0; at += CAPACITY) {
             const part = bytes.subarray(at, at + CAPACITY);
-            const slot = this.#place();
+            const slot = this.#place(kind);
+            hasRoom = slot !== undefined;
             if (slot === undefined) break;
             const header = this.#words.subarray(slot >> 2);
             header[0] = kind;
@@ -139,6 +147,8 @@ export class Hub {
         }
         Atomics.store(this.#words, LOCK, 0);
         Atomics.notify(this.#words, LOCK, 1);
+        // The lane still has the block, and the writer reads it there.
+        if (!hasRoom && this.#isParked) this.#park();
     }
 
     /** Notes that the writer runs and listens for lanes. */
@@ -181,9 +191,15 @@ export class Hub {
         if (this.waiting <= SLOTS - WORTH_WAKING_SENDER) Atomics.notify(this.#words, TAIL);
     }
 
-    /** Drops later messages. Those that have a slot still come. */
+    /** Drops later messages, except `Finish`. Those that have a slot still come. */
     refuse(): void {
-        Atomics.store(this.#words, REFUSES, 1);
+        Atomics.compareExchange(this.#words, REFUSES, 0, DROPS);
+        Atomics.notify(this.#words, TAIL);
+    }
+
+    /** Makes later messages wait until the writer has ended, and drops them then: their threads leave the processors to the writer. */
+    park(): void {
+        Atomics.store(this.#words, REFUSES, PARKS);
         Atomics.notify(this.#words, TAIL);
     }
 
@@ -198,6 +214,11 @@ export class Hub {
     /** Notes that the writer's thread has ended, with or without a result. */
     gone(): void {
         if (Atomics.load(this.#words, STATE) === RUNS) this.#end(GONE);
+    }
+
+    /** Whether the writer has ended. */
+    get isOver(): boolean {
+        return Atomics.load(this.#words, STATE) !== RUNS;
     }
 
     /** Waits for the writer's result. `undefined` if there is none, or after `milliseconds`. */
@@ -231,11 +252,11 @@ export class Hub {
     }
 
     /** The next free slot. Waits for one, and counts the wait. */
-    #place(): number | undefined {
+    #place(kind: Message): number | undefined {
         const head = this.#words[HEAD]!;
         let begin = 0;
         for (let tail; ((head - (tail = Atomics.load(this.#words, TAIL))) | 0) >= SLOTS; ) {
-            if (!this.#takes) return undefined;
+            if (!this.#takes(kind)) return undefined;
             begin ||= performance.now();
             Atomics.wait(this.#words, TAIL, tail, 1000);
         }
@@ -245,11 +266,19 @@ export class Hub {
             this.#stallNanos[0]! += nanos;
             this.#stallNanos[1] = Math.max(this.#stallNanos[1]!, nanos);
         }
-        return this.#takes ? slotOf(head) : undefined;
+        return this.#takes(kind) ? slotOf(head) : undefined;
     }
 
-    get #takes(): boolean {
-        return Atomics.load(this.#words, STATE) === RUNS && Atomics.load(this.#words, REFUSES) === 0;
+    get #isParked(): boolean {
+        return Atomics.load(this.#words, REFUSES) === PARKS;
+    }
+
+    #park(): void {
+        Atomics.wait(this.#words, STATE, RUNS);
+    }
+
+    #takes(kind: Message): boolean {
+        return Atomics.load(this.#words, STATE) === RUNS && (kind === Message.Finish || Atomics.load(this.#words, REFUSES) === 0);
     }
 }
 

@@ -29,6 +29,9 @@ import { HubOutput } from './hub-output.js';
 import { threadOffset, threadOrigin, watchPreempted } from './thread.js';
 import { CountsAlone, endSampler, NodeSampler, waitForSampler } from './sampler.js';
 import type { SamplerData } from './sampler-thread.js';
+import type { LastLines } from './last-lines.js';
+import type { SignalData } from './signal-thread.js';
+import type { ProgramSignals } from './signals.js';
 import { warn } from './warn.js';
 import type { TickerData } from './ticker-thread.js';
 import type { WriterData } from './writer-thread.js';
@@ -60,6 +63,8 @@ interface Recording {
     sampling: Sampling;
     /** See `SamplerControl`. */
     sampler: SharedArrayBuffer;
+    /** Shared with the thread that sends spans. */
+    follower?: SharedArrayBuffer;
     /** The prefix of the recording's broadcast channels: see `channelOf`. */
     name: string;
 }
@@ -88,8 +93,14 @@ const MAX_CELLS = 256;
 let cells = 0;
 let liveCells = 0;
 
+/** For a recording of the whole process, which signals end, too. */
+interface WholeProcess {
+    signals: ProgramSignals;
+    lines: LastLines;
+}
+
 /** Begins a recording. Worker threads that are started later join it by `joinRecorder`. */
-export function createRecorder(options: RecorderOptions = {}): Recorder {
+export function createRecorder(options: RecorderOptions = {}, whole?: WholeProcess): Recorder {
     const choice = parseClock(options.clock ?? 'auto');
     const artificial = artificialClock(choice);
     if (artificial === 'instructions' && options.otlp) throw new Error('kperf: the clock `instructions` has no times, which spans need; remove `otlp`');
@@ -108,7 +119,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const calibrate = artificial !== 'instructions' && (options.calibrate ?? !test);
     const sampling = parseSampling(options.sampling ?? {}, availableParallelism());
     const sampler = new SamplerControl().buffer;
-    const recording: Recording = { hub: new Hub().memory, ...(ticker && { ticker }), origin, artificial, calibrate, process: process.pid, sampling, sampler, name };
+    const recording: Recording = { hub: new Hub().memory, ...(ticker && { ticker }), origin, artificial, calibrate, process: process.pid, sampling, sampler, ...(options.otlp && { follower: new Follower().buffer }), name };
     const header: Header = {
         clock: ticker ? tickingClock(info, ticker.periodNanos) : info,
         anchor: anchorOf(clock),
@@ -124,6 +135,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
         for (const inlined of hasMultiMemory ? [true, false] : [false]) calibration.warmUp(inlined, isDone);
     };
     const usage = new Usage();
+    const watches = whole && !artificial && watchSignals(recording, whole);
     const output = openOutput(options, header, clock, recording, usage, meanwhile);
     // After the writer, which touches its memory: beside a spinning ticker that takes four times as long.
     if (ticker && !startTicker({ kperf: 'ticker', ...ticker, cells: channelOf(recording, 'cells'), origin }, meanwhile)) {
@@ -134,6 +146,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
         if (output instanceof HubOutput) output.clock(header.clock);
     }
     if (!options.sink) setEnvironmentData(SHARED, recording as unknown as Parameters<typeof setEnvironmentData>[1]);
+    if (watches) whole.signals.waitForWatch(THREAD_START);
     const time = timeSource(recording, clock);
     if (!recording.ticker) calibration = new Calibration(time, clock);
     const sample = (): SamplerLink => (options.sink && !test ? refuseToSample() : startSampler(recording, clock, output, true));
@@ -203,7 +216,7 @@ function openOutput(options: RecorderOptions, header: Header, clock: Clock, reco
     if (options.sink) return new LocalOutput(options.sink, header, clockwork);
     const hub = new Hub(recording.hub);
     const path = options.path ?? defaultPath();
-    const follower = options.otlp && new Follower();
+    const follower = recording.follower && new Follower(recording.follower);
     const data: WriterData = { kperf: 'writer', hub: hub.memory, path, header, lanes: channelOf(recording, 'lanes'), origin: recording.origin, ...(follower && { follower: follower.buffer }) };
     const writer = startThread('./writer-thread.js', data);
     writer.on('exit', () => hub.gone());
@@ -320,6 +333,15 @@ function startSamplerThread(recording: Recording): void {
     startThread('./sampler-thread.js', data).on('error', () => new SamplerControl(sampler).become(IS_RUNNING, IS_NONE));
 }
 
+/** Starts the thread that ends the trace when a signal ends the process. Returns false where there are no signals. */
+function watchSignals(recording: Recording, { signals, lines }: WholeProcess): boolean {
+    if (process.platform === 'win32') return false;
+    const { hub, origin, ticker, sampler, follower } = recording;
+    const data: SignalData = { kperf: 'signals', hub, origin, sampler, signals: signals.buffer, lines, ...(ticker && { ticker }), ...(follower && { follower }) };
+    startThread('./signal-thread.js', data, ['--expose-internals', '--no-warnings']);
+    return true;
+}
+
 function refuseToSample(): never {
     throw new Error('kperf: a profile needs a file: use `createRecorder({ path })`, not a sink');
 }
@@ -333,10 +355,10 @@ function startFollower(follower: Follower, path: string, options: OtlpOptions): 
 }
 
 /** Starts one of our threads. It doesn't keep the process alive, and has none of the program's flags. */
-function startThread(file: string, data: TickerData | WriterData | FollowerData | SamplerData): Worker {
+function startThread(file: string, data: TickerData | WriterData | FollowerData | SamplerData | SignalData, execArgv: string[] = []): Worker {
     const env = { ...process.env };
     delete env['NODE_OPTIONS'];
-    const thread = new OwnWorker(new URL(file, import.meta.url), { workerData: data, execArgv: [], env, stdin: false });
+    const thread = new OwnWorker(new URL(file, import.meta.url), { workerData: data, execArgv, env, stdin: false });
     // Without a listener the error would end the program.
     thread.on('error', (error) => warn(`a thread of the recorder failed (${data.kperf}), so the trace is incomplete: ${reasonOf(error)}`));
     thread.unref();

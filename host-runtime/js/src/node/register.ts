@@ -10,15 +10,14 @@ import type { Loading } from '../common/hook/loading.js';
 import { isProfile } from '../common/profile/profile.js';
 import { reasonOf } from '../common/warn.js';
 import { hookSuspension } from '../common/recorder/suspension.js';
-import { tracesUrl } from '../common/otlp/settings.js';
-import { undelivered } from '../common/otlp/sink.js';
 import type { Recorder } from '../common/recorder/recorder.js';
-import type { Summary } from '../common/trace/trace.js';
 import { allowExit } from './engine.js';
 import { checkOptions, loadingOf, missingAllocators } from './loading.js';
 import { createRecorder, defaultPath, joinRecorder, leaveRecorder } from './index.js';
+import { lastLines, type LastLines } from './last-lines.js';
 import { reachRealms } from './realms.js';
 import { readSettings, type Settings } from './settings.js';
+import { ProgramSignals } from './signals.js';
 import { warn } from './warn.js';
 import { ownPathOf } from './trace-file.js';
 import { hookImports } from './wasm-imports.js';
@@ -35,6 +34,8 @@ const path = ownPath(settings.path ?? defaultPath());
 const file = resolve(path);
 let recorder: Recorder | undefined;
 let loading: Loading | undefined;
+const lines: LastLines = { path, quiet: settings.quiet, otlp: settings.otlp };
+const signals = new ProgramSignals();
 /** Threads may have modules that this one doesn't know. */
 let hasThreads = false;
 
@@ -100,7 +101,7 @@ function registerMain(): (module?: WebAssembly.Module) => Recorder {
         const record = settings.record ?? (module && isProfile(module) ? 'profile' : 'trace');
         const { clock, calibrate, otlp, sampling } = settings;
         allowExit();
-        recorder = createRecorder({ path: file, clock, record, sampling, calibrate, ...(otlp && { otlp }) });
+        recorder = createRecorder({ path: file, clock, record, sampling, calibrate, ...(otlp && { otlp }) }, { signals, lines });
         recorder.onExit = (code, exit) => {
             // `proc_exit` of `node:wasi` with `returnOnExit: false` ends the process without calling handlers, past our `reallyExit`.
             if (exit.name !== 'bound proc_exit') return;
@@ -132,6 +133,7 @@ function atExit(end: (code: number) => void): void {
     const own = process as unknown as { emit: (event: string | symbol, ...rest: unknown[]) => boolean; reallyExit: (code?: number) => never };
     const { emit, reallyExit } = own;
     own.emit = function (this: unknown, event, ...rest) {
+        if (this === process) signals.emits(event, rest);
         if (event !== 'exit' || this !== process) return emit.call(this, event, ...rest);
         try {
             return emit.call(this, event, ...rest);
@@ -163,17 +165,14 @@ function once<Given extends unknown[], Begun>(begin: (...given: Given) => Begun)
 function end(outcome: string): void {
     if (!recorder) return reportNothing();
     if (!hasThreads) for (const name of missingAllocators.names) warn(`KPERF_ALLOCATOR: no module has the function of \`${name}\``);
+    const isOurs = signals.claim();
     try {
-        const { events, probes, dropped_events, sent, other } = recorder.finishSync(outcome, Reason.Exit);
-        const written = other === undefined ? path : ownPathOf(path);
-        reportSent(sent, written);
-        if (other !== undefined) warn(`${path} belongs to process ${other}, which ran at the same time; the trace of this process is ${written}`);
+        const summary = recorder.finishSync(outcome, Reason.Exit);
+        // A signal that ends the process at this moment reports it.
+        if (!isOurs) return;
         const { unseen } = recorder;
         if (unseen > 0) process.stderr.write(`kperf: the trace lacks the start section${unseen > 1 ? 's' : ''} of ${unseen} instance${unseen > 1 ? 's' : ''} that failed to start; \`--probe import\` records ${unseen > 1 ? 'them' : 'it'}\n`);
-        if (settings.quiet || probes === 0) return;
-        const lost = dropped_events > 0 ? `, ${dropped_events} lost` : '';
-        const what = recorder.profiles > 0 ? `a profile of ${probes} functions` : `${events} events of ${probes} functions`;
-        process.stderr.write(`kperf: ${what}${lost}: kperf-wasm report ${written}\n`);
+        for (const line of lastLines(summary, recorder.profiles > 0, lines)) process.stderr.write(line);
     } catch (error) {
         process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     }
@@ -193,13 +192,4 @@ function reportNothing(): void {
     const { selected, seen } = loading ?? { selected: 1, seen: 0 };
     if (settings.quiet || seen === 0 || selected > 0) return;
     process.stderr.write(`kperf: KPERF_ONLY, KPERF_SKIP, KPERF_MIN_INSTRUCTIONS and KPERF_EXPORTS select no function of the program's ${seen} module${seen > 1 ? 's' : ''}\n`);
-}
-
-/** Reports the delivery of spans; with KPERF_QUIET only failures. */
-function reportSent(sent: Summary['sent'], path: string): void {
-    if (!settings.otlp || !sent) return;
-    const url = tracesUrl(settings.otlp);
-    const trouble = sent.failure ?? (sent.delivery && undelivered(sent.delivery, url));
-    if (trouble !== undefined) process.stderr.write(`${trouble.startsWith('kperf: ') ? '' : 'kperf: '}${trouble}; \`kperf-wasm send ${path}\` sends them again\n`);
-    else if (!settings.quiet && sent.delivery) process.stderr.write(`kperf: ${sent.delivery.acknowledged} spans sent to ${url}\n`);
 }

@@ -19,9 +19,9 @@ export function waitForSampler({ buffer }: SamplerControl, milliseconds: number)
 }
 
 /** Ends the sampler, also while it is starting. A running one first writes the rest. */
-export function endSampler(control: SamplerControl): void {
+export function endSampler(control: SamplerControl, milliseconds = PATIENCE): void {
     control.stop();
-    Atomics.wait(new Int32Array(control.buffer), STATE, IS_RUNNING, PATIENCE);
+    Atomics.wait(new Int32Array(control.buffer), STATE, IS_RUNNING, milliseconds);
 }
 
 export class NodeSampler implements SamplerLink {

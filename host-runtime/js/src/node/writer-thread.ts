@@ -143,8 +143,8 @@ function write(data: WriterData): Written {
         handlers[kind]?.(Buffer.concat(parts.splice(0)), recorder);
     }
     receiveLanes();
-    const { summary: input, stalls } = ending;
-    for (const [lane, block] of lookout.rest(Reason.Unfinished, input.end_ticks)) writer?.block(lane, block);
+    const { summary: input, stalls, reason = Reason.Unfinished } = ending;
+    for (const [lane, block] of lookout.rest(reason, input.end_ticks)) writer?.block(lane, block);
     lanes.close();
     if (!writer) return {};
     for (const [start, nanos] of stalls) writer.stall(start, nanos);

@@ -16,7 +16,9 @@ export function pendingOf({ memory, marked, earlier }: SharedLane, received?: nu
     const given = control[BLOCKS] === received ? control[GIVES]! : 0;
     const kept = new Uint8Array(earlier, CONTROL, given & GIVES_EARLIER ? 0 : control[EARLIER_LENGTH]);
     const position = marked ? markedEnd(words) : words[POSITION / 4]!;
-    const isSent = (given & GIVES_OWN) !== 0 || (position > LAST_START && (control[SENT] === 1 || position === ARMED));
+    // A full block may end at the same position, but then it is being handed over.
+    const isArmed = position === ARMED && (control[GIVES]! & GIVES_OWN) === 0;
+    const isSent = (given & GIVES_OWN) !== 0 || (position > LAST_START && (control[SENT] === 1 || isArmed));
     const isThere = control[EARLIER_ARMED] === 0 && !isSent;
     // A block continues the one before, so its header is left out.
     const begin = kept.length === 0 ? START : START + BLOCK_HEADER;

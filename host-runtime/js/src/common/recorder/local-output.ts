@@ -1,6 +1,6 @@
 /** Writes a recording in the thread that records. */
 
-import { CAPACITY, HOST_IDS } from '../constants.js';
+import { CAPACITY, HOST_IDS, type Reason } from '../constants.js';
 import type { Output } from './output.js';
 import { stopTicker, statisticsOf, type Ticker } from '../clock/ticker.js';
 import { noStalls, type ClockInfo, type Header, type ProcessUsage, type Sink, type StallTotal, type Summary, type SummaryInput } from '../trace/trace.js';
@@ -9,6 +9,8 @@ import { TraceWriter } from '../trace/trace-writer.js';
 /** The end of a recording. */
 export interface Ending {
     summary: SummaryInput;
+    /** Why calls that are still open end. */
+    reason?: Reason;
     stalls: [start: number, nanos: number][];
 }
 
