@@ -194,6 +194,36 @@ test('processes of a program write a trace each', () => {
     assert.deepEqual(counts, [CALLS[5], CALLS[6], CALLS[6], CALLS[7], CALLS[7], CALLS[7], CALLS[8]]);
 });
 
+test('processes that are started by the path of node write a trace each, whatever starts them', () => {
+    const { stdout, stderr, traces, cwd } = run(`
+        import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
+        import { once } from 'node:events';
+        import { createRequire } from 'node:module';
+        import { promisify } from 'node:util';
+        const require = createRequire(import.meta.url);
+        const [node, file, env] = [process.execPath, import.meta.filename, { ...process.env, N: '5' }];
+        if (process.argv[2] !== undefined || process.env.N) {
+            ${LOAD}
+            console.log(fib(Number(process.argv[2] ?? process.env.N)));
+        } else {
+            const print = ({ stdout }) => process.stdout.write(String(stdout ?? 'none'));
+            print(spawnSync(node, [file, '6']));
+            print({ stdout: execFileSync(node, ['--no-warnings', file, '6'], { encoding: 'utf8' }) });
+            print(await promisify(execFile)(node, [file, '6']));
+            await once(execFile(node, [file, '6'], (error, stdout) => print({ stdout })), 'close');
+            await once(spawn(node, [file, '6'], { stdio: 'inherit' }), 'exit');
+            // Without arguments node reads the program from its stdin.
+            print(spawnSync(node, { input: 'console.log(7, process.execArgv.length)' }));
+            print(spawnSync(node, null, { input: 'console.log(7, process.execArgv.length)' }));
+            print(spawnSync(node, ['-p', '8'], { env }));
+            // These are not ours to change.
+            print(spawnSync(JSON.stringify(node) + ' -p 9', { shell: true, env }));
+            print(spawnSync('node', [file], { env: { ...env, PATH: '/nowhere' } }));
+        }`);
+    assert.equal(stdout, '8\n8\n8\n8\n8\n7 2\n7 2\n8\n9\nnone', stderr);
+    assert.deepEqual(traces.map((name) => callsOf(join(cwd, name))), Array(5).fill(CALLS[6]));
+});
+
 test('a name that has the process in it stays', () => {
     const { cwd, traces } = run(`
         import { fork } from 'node:child_process';

@@ -1,8 +1,9 @@
 /** Brings `register` to what a program starts: worker threads, contexts of `vm`, processes. */
 
-import childProcess, { type ForkOptions } from 'node:child_process';
+import childProcess, { type ForkOptions, type SpawnOptions } from 'node:child_process';
 import { syncBuiltinESMExports } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import vm, { type Context, type CreateContextOptions, type RunningScriptInNewContextOptions } from 'node:vm';
 import threads, { type WorkerOptions } from 'node:worker_threads';
 import { warn } from './warn.js';
@@ -140,7 +141,9 @@ function reachContexts(hook: (realm: typeof WebAssembly) => void): void {
     };
 }
 
-/** A forked process with its own flags has `register`, too. */
+type Arguments = readonly unknown[];
+
+/** Processes of this node have `register`, too: forked ones with flags of their own, and those that are started by its path. */
 function reachProcesses(): void {
     const { fork } = childProcess;
     childProcess.fork = ((file: string | URL, ...rest: [(readonly string[] | ForkOptions)?, ForkOptions?]) => {
@@ -149,4 +152,34 @@ function reachProcesses(): void {
         const others = rest.filter((given) => given !== options) as [readonly string[]];
         return fork(file, ...others, { ...options, execArgv: [...options.execArgv, ...IMPORT] });
     }) as typeof fork;
+    const functions = childProcess as unknown as Record<string, (...given: Arguments) => unknown>;
+    for (const name of ['spawn', 'spawnSync', 'execFile', 'execFileSync']) functions[name] = startingWith(functions[name]!);
+}
+
+/** A function that starts a process, with our flag for those of this node. */
+function startingWith(start: (...given: Arguments) => unknown): (...given: Arguments) => unknown {
+    const made = (...given: Arguments): unknown => start(...withImport(given));
+    for (const name of Reflect.ownKeys(start)) {
+        const property = Object.getOwnPropertyDescriptor(start, name)!;
+        // What `promisify` makes calls the original.
+        if (name === promisify.custom) property.value = startingWith(property.value as typeof start);
+        if (name !== 'prototype') Object.defineProperty(made, name, property);
+    }
+    return made;
+}
+
+/** The arguments of a start: the file, its arguments and options, both optional. */
+function withImport(given: Arguments): Arguments {
+    const [file, second] = given;
+    const flags: readonly unknown[] = Array.isArray(second) ? second : [];
+    const options = given.slice(1).find((value) => typeof value === 'object' && value !== null && !Array.isArray(value)) as SpawnOptions | undefined;
+    // A shell would read our flag. A process has `register` already if the environment says so.
+    if (file !== process.execPath || options?.shell || hasImport((options?.env ?? process.env)['NODE_OPTIONS'] ?? '') || flags.some(hasImport)) return given;
+    // Arguments that are missing may also be null.
+    const rest = given.slice(Array.isArray(second) || second === undefined || second === null ? 2 : 1);
+    return [file, [...IMPORT, ...flags], ...rest];
+}
+
+function hasImport(flag: unknown): boolean {
+    return typeof flag === 'string' && flag.includes(REGISTER);
 }
