@@ -3,14 +3,14 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { folder, kperf, PACKAGE } from './support/cli.mjs';
+import { folder, kperf, PACKAGE, probed } from './support/cli.mjs';
 import { effort } from './support/effort.mjs';
-import { assembleFib, FIB, LIFE, major, REGISTER, report, run, work } from './support/program.mjs';
+import { assembled, assembleFib, FIB, LIFE, major, REGISTER, report, run, work } from './support/program.mjs';
 
 assembleFib();
 /** The number of calls of fib(5). */
@@ -220,6 +220,39 @@ test('a worker whose data has our name', () => {
         else console.log(new WebAssembly.Instance(workerData.module).exports.fib(5));`));
 });
 
+test('a second copy of the package is not recorded, and records nothing', { skip: major < 22 }, () => {
+    const copy = join(work, 'copy');
+    cpSync(join(PACKAGE, 'dist'), join(copy, 'dist'), { recursive: true });
+    writeFileSync(join(copy, 'package.json'), '{ "type": "module" }');
+    const url = (file) => pathToFileURL(join(copy, 'dist/node', file)).href;
+    // By hand it records what the program gives it.
+    probed(FIB, join(work, 'of-copy.wasm'), '--probe', 'inline');
+    const program = `${LOAD}
+        const { createRecorder } = await import('${url('index.js')}');
+        const recorder = createRecorder({ path: 'copy.kperf' });
+        const { instance } = await recorder.instantiate(readFileSync('${work}/of-copy.wasm'));
+        console.log(run(bytes), instance.exports.fib(5));
+        await recorder.finish();`;
+    const { stdout, stderr, traces, cwd } = run(program, { flags: ['--import', REGISTER, '--import', url('register.js')] });
+    assert.equal(stdout, '5 5\n', stderr);
+    assert.match(stderr, /^kperf: there are two copies of kperf-wasm: \S+ records the program, \S+copy\S+ does nothing\nkperf: 30 events of 1 functions: .*\n$/);
+    assert.deepEqual(traces.map((name) => callsOf(join(cwd, name))), [CALLS, CALLS]);
+});
+
+test('runtimes and engines that can record nothing are named in one line', () => {
+    const other = (key) => `data:text/javascript,Object.defineProperty(process, 'versions', { value: { ...process.versions, ${key}: '1.2' } })`;
+    for (const [key, name] of [['bun', 'Bun'], ['deno', 'Deno']]) {
+        const { stdout, stderr, traces } = run(`${LOAD} console.log(run(bytes));`, { flags: ['--import', other(key)] });
+        assert.deepEqual([stdout, traces], ['5\n', []]);
+        assert.equal(stderr, `kperf: nothing is recorded: ${name} 1.2 is not supported: run the program in Node.js\n`);
+    }
+    if (major >= 22) return;
+    const { stdout, stderr } = run(`${LOAD} console.log(run(bytes));`, { env: { KPERF_RECORD: 'profile' } });
+    assert.equal(stdout, '5\n');
+    const reason = 'a profile needs Node.js 22 or newer; KPERF_RECORD=trace records a trace';
+    assert.equal(stderr, `kperf: nothing is recorded: ${reason}\n`);
+});
+
 test('settings that make no sense are told in one line', () => {
     for (const [env, line] of [
         [{ KPERF_CLOCK: 'sundial' }, /^kperf: KPERF_CLOCK: unknown clock `sundial`: .*\n$/],
@@ -379,10 +412,9 @@ test('more instances than the ticker serves are recorded too', { skip: major < 2
 test('a recorder that samples what is allocated, beside a ticker', {
     skip: major < 22 && 'needs a recorder inside the module',
 }, () => {
-    const module = parseWat('pool.wat', `(module (memory (export "memory") 1) (global $at (mut i32) (i32.const 16))
+    assembled('pool.wasm', `(module (memory (export "memory") 1) (global $at (mut i32) (i32.const 16))
         (func $malloc (export "malloc") (param i32) (result i32)
-            (global.set $at (i32.add (global.get $at) (local.get 0))) (i32.sub (global.get $at) (local.get 0))))`, {});
-    writeFileSync(join(work, 'pool.wasm'), module.toBinary({ write_debug_names: true }).buffer);
+            (global.set $at (i32.add (global.get $at) (local.get 0))) (i32.sub (global.get $at) (local.get 0))))`);
     const { status, stdout, stderr, trace } = run(`
         import { readFileSync } from 'node:fs';
         const { instance } = await WebAssembly.instantiate(readFileSync('${join(work, 'pool.wasm')}'));

@@ -1,8 +1,36 @@
 /** The engine's own `WebAssembly`, saved before `hook` wraps it. Our own modules are made with these. */
 
-const { compile, instantiate, Module, Instance } = WebAssembly;
-const { imports, exports, customSections } = Module;
-const instanceExports = Object.getOwnPropertyDescriptor(Instance.prototype, 'exports')?.get as (this: WebAssembly.Instance) => WebAssembly.Exports;
+/** What a program may have several copies of this package share: the originals of what they wrap, under one global symbol. */
+export interface Originals {
+    compile: typeof WebAssembly.compile;
+    instantiate: typeof WebAssembly.instantiate;
+    Module: typeof WebAssembly.Module;
+    Instance: typeof WebAssembly.Instance;
+    imports: typeof WebAssembly.Module.imports;
+    exports: typeof WebAssembly.Module.exports;
+    customSections: typeof WebAssembly.Module.customSections;
+    instanceExports: (this: WebAssembly.Instance) => WebAssembly.Exports;
+    /** Node's, which `register` wraps. */
+    Worker?: unknown;
+    /** The address of the copy that records the whole program. */
+    registered?: string;
+}
+
+export const originals = kept();
+const { compile, instantiate, Module, Instance, imports, exports, customSections, instanceExports } = originals;
+
+function kept(): Originals {
+    const key = Symbol.for('kperf-wasm.originals');
+    const globals = globalThis as { [key]?: Originals };
+    const known = globals[key];
+    if (known) return known;
+    const { compile, instantiate, Module, Instance } = WebAssembly;
+    const { imports, exports, customSections } = Module;
+    const instanceExports = Object.getOwnPropertyDescriptor(Instance.prototype, 'exports')?.get as Originals['instanceExports'];
+    const value: Originals = { compile, instantiate, Module, Instance, imports, exports, customSections, instanceExports };
+    Object.defineProperty(globals, key, { value });
+    return value;
+}
 
 export const engine = { compile, instantiate, Module, Instance };
 

@@ -1,6 +1,11 @@
-/** V8's flags for this process. */
+/** The engine of this process: its flags, and the original of what `register` wraps. */
 
 import { setFlagsFromString } from 'node:v8';
+import { Worker } from 'node:worker_threads';
+import { originals } from '../common/engine.js';
+
+/** The original; `register` wraps it later. */
+export const OwnWorker = (originals.Worker ??= Worker) as typeof Worker;
 
 /** Limits of inlining: nodes of V8's graph (default 5000), and a multiple of the function's size (default 3). */
 const LIMITS: [flag: string, firstNode: number][] = [
@@ -25,4 +30,13 @@ export function allowInlining(): void {
  */
 export function allowExit(): void {
     setFlagsFromString('--no-concurrent-sparkplug');
+}
+
+/** Why this program can't be recorded at all; `undefined` if it can. Other runtimes have node's names, but not the parts of it that recording needs. */
+export function unsupportedRuntime(): string | undefined {
+    for (const [key, name] of [['bun', 'Bun'], ['deno', 'Deno']] as const) {
+        const version = process.versions[key];
+        if (version !== undefined) return `${name} ${version} is not supported: run the program in Node.js`;
+    }
+    return undefined;
 }

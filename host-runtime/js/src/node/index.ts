@@ -2,7 +2,7 @@
 
 import { availableParallelism } from 'node:os';
 import { basename, extname } from 'node:path';
-import { BroadcastChannel, getEnvironmentData, isMainThread, setEnvironmentData, threadId, Worker } from 'node:worker_threads';
+import { BroadcastChannel, getEnvironmentData, isMainThread, setEnvironmentData, threadId, type Worker } from 'node:worker_threads';
 import type { CommonOptions } from '../api.js';
 import { Calibration } from '../common/recorder/calibrate.js';
 import { anchorOf, artificialClock, clockInfo, measureResolution, parseClock, PERIOD_NANOS, threadClock, tickingClock, ticksOf, type Clock, type ArtificialClock } from '../common/clock/clock.js';
@@ -22,7 +22,7 @@ import { reasonOf } from '../common/warn.js';
 import { RECORDER_ONE_MEMORY } from '../common/wasm-source.js';
 import type { OtlpOptions } from '../common/otlp/settings.js';
 import { broadcast } from './channel.js';
-import { allowInlining } from './engine.js';
+import { allowInlining, OwnWorker, unsupportedRuntime } from './engine.js';
 import { Follower, type Followed, type FollowerData } from './follower.js';
 import { Hub } from './hub.js';
 import { HubOutput } from './hub-output.js';
@@ -69,9 +69,6 @@ interface Recording {
     name: string;
 }
 
-/** The original; `register` wraps it later. */
-const OwnWorker = Worker;
-
 const SHARED = 'kperf-wasm';
 /** Milliseconds that one of our threads may take to start. */
 const THREAD_START = 5000;
@@ -101,6 +98,8 @@ interface WholeProcess {
 
 /** Begins a recording. Worker threads that are started later join it by `joinRecorder`. */
 export function createRecorder(options: RecorderOptions = {}, whole?: WholeProcess): Recorder {
+    const reason = unsupportedRuntime();
+    if (reason !== undefined) throw new Error(`kperf: ${reason}`);
     const choice = parseClock(options.clock ?? 'auto');
     const artificial = artificialClock(choice);
     if (artificial === 'instructions' && options.otlp) throw new Error('kperf: the clock `instructions` has no times, which spans need; remove `otlp`');

@@ -2,8 +2,9 @@
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { getEnvironmentData, isMainThread, setEnvironmentData, Worker } from 'node:worker_threads';
+import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worker_threads';
 import { engine } from '../common/engine.js';
+import { OwnWorker } from './engine.js';
 import { Loading, type LoadingHost } from '../common/hook/loading.js';
 import { rewrite, rewritingOf, type RewriteOptions, type Rewriting, type Rewritten } from '../common/hook/rewriter.js';
 import { MissingAllocators } from '../common/trace/symbols.js';
@@ -13,8 +14,6 @@ import { REWRITER_VERSION } from '../common/hook/version-source.js';
 import type { RewriterData } from './rewriter-thread.js';
 import { warn } from './warn.js';
 
-/** The original; `register` wraps it later. */
-const OwnWorker = Worker;
 const require = createRequire(import.meta.url);
 /** The folder of our own files. */
 const PACKAGE = new URL('..', import.meta.url).href;

@@ -4,14 +4,16 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worker_threads';
 import { Reason } from '../common/constants.js';
+import { originals } from '../common/engine.js';
 import '../common/hook/global.js';
 import { hook } from '../common/hook/hook.js';
 import type { Loading } from '../common/hook/loading.js';
 import { isProfile } from '../common/profile/profile.js';
 import { reasonOf } from '../common/warn.js';
 import { hookSuspension } from '../common/recorder/suspension.js';
+import { hasMultiMemory } from '../common/recorder/lane.js';
 import type { Recorder } from '../common/recorder/recorder.js';
-import { allowExit } from './engine.js';
+import { allowExit, unsupportedRuntime } from './engine.js';
 import { checkOptions, loadingOf, missingAllocators } from './loading.js';
 import { createRecorder, defaultPath, joinRecorder, leaveRecorder } from './index.js';
 import { lastLines, type LastLines } from './last-lines.js';
@@ -43,7 +45,9 @@ let hasThreads = false;
 const isOurs = !isMainThread && /^\w+-thread\.js$/.test(process.argv[1]?.replace(fileURLToPath(new URL('.', import.meta.url)), '') ?? '');
 if (settings.enabled && !isOurs) {
     try {
-        register();
+        const reason = unsupportedRuntime() ?? unsupportedRecord(settings);
+        if (reason === undefined && isFirstCopy()) register();
+        else if (reason !== undefined && isMainThread) warn(`nothing is recorded: ${reason}`);
     } catch (error) {
         warn(`nothing is recorded: ${Object.isFrozen(WebAssembly) ? 'WebAssembly is frozen (--frozen-intrinsics)' : reasonOf(error)}`);
     }
@@ -92,6 +96,21 @@ function settingsOf(environment: NodeJS.ProcessEnv): Settings {
         warn(reasonOf(error));
         process.exit(1);
     }
+}
+
+/** Why this engine can't record what the settings want. */
+function unsupportedRecord({ record }: Settings): string | undefined {
+    if (record === 'profile' && !hasMultiMemory) return 'a profile needs Node.js 22 or newer; KPERF_RECORD=trace records a trace';
+    return undefined;
+}
+
+/** Of several copies of this package the first records the program. They don't record each other. */
+function isFirstCopy(): boolean {
+    const { registered } = originals;
+    originals.registered ??= import.meta.url;
+    if (originals.registered === import.meta.url) return true;
+    if (isMainThread) warn(`there are two copies of kperf-wasm: ${registered} records the program, ${import.meta.url} does nothing`);
+    return false;
 }
 
 function registerMain(): (module?: WebAssembly.Module) => Recorder {
