@@ -101,12 +101,9 @@ test('an imported module has what the program supplies under our name', {
         'node_modules/kperf/index.js': `export const log = (n) => console.log('log', n);\nconst text = (n) => console.log('text', n);\nexport { text as toString };`,
     };
     // (No package can be called \`kperf:host\`.)
-    const module = parseWat(
-        'own.wat',
-        OWN.replace('(import "kperf:host" "hello" (func $hello))', '(func $hello)').replaceAll(/"kperf\.(?=run)/g, '"'),
-        {},
-    );
-    files['own.wasm'] = module.toBinary({ write_debug_names: true }).buffer;
+    const text = OWN.replace('(import "kperf:host" "hello" (func $hello))', '(func $hello)');
+    assembled('imported.wasm', text.replaceAll(/"kperf\.(?=run)/g, '"'));
+    files['own.wasm'] = readFileSync(join(work, 'imported.wasm'));
     const program = `import { run, main } from './own.wasm';\nrun();\nmain();`;
     const plain = run(program, { register: false, files });
     assert.equal(plain.stdout, 'log 7\ntext 8\nlog 9\n', plain.stderr);
