@@ -16,23 +16,37 @@ const assemble = (name, text) => {
 };
 const own = (name) => assemble(name, read(`wat/${name}`).toString());
 
-/** The ticker's recorder with the clock in the lane's memory, at address 0. */
-function oneMemory() {
+/** A recorder of guest-shim in these forms. wabt has no branch hints. */
+function recorder(file, ...wanted) {
     // For each open `#if`, whether its lines are kept.
     const keep = [];
     const lines = [];
-    const source = read('../../guest-shim/src/recorder/recorder.wat').toString();
+    const source = read(`../../guest-shim/src/recorder/${file}`).toString();
     for (const line of source.replace(/;; #include (.*)/g, (_, part) => read(`../../guest-shim/src/recorder/${part}`).toString()).split('\n')) {
         const [, forms] = /^\s*;; #if (.*)$/.exec(line) ?? [];
-        if (forms !== undefined) keep.push(forms.split(' ').some((form) => ['ticker', 'allocations'].includes(form)));
+        if (forms !== undefined) keep.push(forms.split(' ').some((form) => wanted.includes(form)));
         else if (line.trim() === ';; #else') keep.push(!keep.pop());
         else if (line.trim() === ';; #end') keep.pop();
-        else if (keep.every((kept) => kept) && !line.includes('"kperf:host" "clock"')) lines.push(line.replace(/\(@.*?\) /, ''));
+        else if (keep.every((kept) => kept)) lines.push(line.replace(/\(@.*?\) /, ''));
     }
-    // Abbreviations of guest-shim/src/recorder. wabt has no branch hints.
+    return lines;
+}
+
+/** The ticker's recorder with the clock in the lane's memory, at address 0. */
+function oneMemory() {
+    const lines = recorder('recorder.wat', 'ticker', 'allocations').filter((line) => !line.includes('"kperf:host" "clock"'));
+    // Abbreviations of guest-shim/src/recorder.
     const own = { '(time.get)': '(call $host_now)', '(position.get)': '(i32.load (i32.const 64))', '(position.set': '(i32.store (i32.const 64)', '(depth.get)': '(global.get $depth)', '(depth.set': '(global.set $depth', 'word.store': 'i32.store', 'i64.load $clock': 'i64.load' };
     const text = Object.entries(own).reduce((text, [from, to]) => text.replaceAll(from, to), lines.join('\n'));
     return assemble('recorder.wat', text);
+}
+
+/** The recorder of a component's profile, with a memory that the sampler's thread reads. */
+function shadow() {
+    const text = recorder('profile.wat', 'component').join('\n');
+    const shared = text.replace('(memory $shadow 17)', '(memory $shadow 17 65536 shared)');
+    if (shared === text) throw new Error('profile.wat has another memory');
+    return assemble('profile.wat', shared);
 }
 
 /** A recorder with only the names that stacks show: its own and its functions'. The section of names is the last. */
@@ -60,6 +74,7 @@ const modules = {
     RECORDER_PRECISE: ['The recorder, guest-shim/src/recorder/recorder.precise.wasm.', withShownNames(read('../../guest-shim/src/recorder/recorder.precise.wasm'))],
     RECORDER_TICKER: ['The recorder, guest-shim/src/recorder/recorder.ticker.wasm.', withShownNames(read('../../guest-shim/src/recorder/recorder.ticker.wasm'))],
     RECORDER_ONE_MEMORY: ['The ticker\'s recorder for engines without multi-memory.', oneMemory()],
+    SHADOW: ['The recorder of profiles with imported probes, guest-shim/src/recorder/profile.wat.', shadow()],
     CALIBRATE: ['The calibration, host-runtime/wasmtime/src/recorder/calibrate.wasm.', read('../wasmtime/src/recorder/calibrate.wasm')],
     CALIBRATE_INLINE: ['The same with an inlined recorder, calibrate.inline.wasm.', read('../wasmtime/src/recorder/calibrate.inline.wasm')],
     CLOCK: ['wat/clock.wat.', own('clock.wat')],

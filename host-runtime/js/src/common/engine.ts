@@ -46,11 +46,27 @@ export const sectionsOf = (module: WebAssembly.Module, name: string): ArrayBuffe
 /** All exports of an instance. */
 export const instanceExportsOf = (instance: WebAssembly.Instance): WebAssembly.Exports => instanceExports.call(instance);
 
+/** Computes an answer once per module: a program may make an instance of it for each request. */
+export function perModule<Answer>(compute: (module: WebAssembly.Module) => Answer): (module: WebAssembly.Module) => Answer {
+    const answers = new WeakMap<WebAssembly.Module, { is: Answer }>();
+    return (module) => {
+        let answer = answers.get(module);
+        if (!answer) answers.set(module, (answer = { is: compute(module) }));
+        return answer.is;
+    };
+}
+
 /** Whether a value is a module of any realm. */
 export function isModule(value: unknown): value is WebAssembly.Module {
+    if (modules.has(value as WebAssembly.Module)) return true;
     try {
-        return imports(value as WebAssembly.Module) !== undefined;
+        imports(value as WebAssembly.Module);
     } catch {
         return false;
     }
+    modules.add(value as WebAssembly.Module);
+    return true;
 }
+
+/** Modules that were recognized: asking the engine again costs a microsecond, and more for each import. */
+const modules = new WeakSet<WebAssembly.Module>();

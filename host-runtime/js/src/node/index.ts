@@ -59,6 +59,8 @@ interface Recording {
     artificial?: ArtificialClock | undefined;
     /** Whether to measure the cost of a probe. */
     calibrate: boolean;
+    /** Whether it is a profile. */
+    isProfile: boolean;
     process: number;
     sampling: Sampling;
     /** See `SamplerControl`. */
@@ -118,7 +120,7 @@ export function createRecorder(options: RecorderOptions = {}, whole?: WholeProce
     const calibrate = artificial !== 'instructions' && (options.calibrate ?? !test);
     const sampling = parseSampling(options.sampling ?? {}, availableParallelism());
     const sampler = new SamplerControl().buffer;
-    const recording: Recording = { hub: new Hub().memory, ...(ticker && { ticker }), origin, artificial, calibrate, process: process.pid, sampling, sampler, ...(options.otlp && { follower: new Follower().buffer }), name };
+    const recording: Recording = { hub: new Hub().memory, ...(ticker && { ticker }), origin, artificial, calibrate, isProfile: options.record === 'profile', process: process.pid, sampling, sampler, ...(options.otlp && { follower: new Follower().buffer }), name };
     const header: Header = {
         clock: ticker ? tickingClock(info, ticker.periodNanos) : info,
         anchor: anchorOf(clock),
@@ -149,7 +151,7 @@ export function createRecorder(options: RecorderOptions = {}, whole?: WholeProce
     const time = timeSource(recording, clock);
     if (!recording.ticker) calibration = new Calibration(time, clock);
     const sample = (): SamplerLink => (options.sink && !test ? refuseToSample() : startSampler(recording, clock, output, true));
-    return new Recorder(output, time, { parent: options.parent, cost: costOf(recording, calibration, clock, usage), opened: output instanceof HubOutput ? announce(recording, output) : undefined, sampler: sample, firstInlined: allowInlining });
+    return new Recorder(output, time, { parent: options.parent, cost: costOf(recording, calibration, clock, usage), opened: output instanceof HubOutput ? announce(recording, output) : undefined, sampler: sample, isProfile: recording.isProfile, firstInlined: allowInlining });
 }
 
 /** Joins the recording of the thread that started this one; `undefined` if there is none. */
@@ -163,7 +165,7 @@ export function joinRecorder(): Recorder | undefined {
     // The writer reads this thread's lanes if the thread is terminated, so it must run before they are announced.
     hub.waitForWriter(THREAD_START);
     const output = new HubOutput(hub);
-    return new Recorder(output, time, { cost: costOf(recording, new Calibration(time, clock), clock), opened: announce(recording, output), sampler: () => startSampler(recording, clock, output, false), firstInlined: allowInlining });
+    return new Recorder(output, time, { cost: costOf(recording, new Calibration(time, clock), clock), opened: announce(recording, output), sampler: () => startSampler(recording, clock, output, false), isProfile: recording.isProfile, firstInlined: allowInlining });
 }
 
 /** Hands over what this thread has recorded, when it ends. */

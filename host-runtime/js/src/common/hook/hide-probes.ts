@@ -1,7 +1,7 @@
 /** Hides probes from programs: imports, exports and custom sections look as they did before rewriting. */
 
 import { HOST_IMPORTS, HOST_MODULE, LOADED_IDS, MODULE, PROBES, RECORDER_EXPORTS, SYMBOLS_SECTION } from '../constants.js';
-import { exportsOf, importsOf, instanceExportsOf, sectionsOf } from '../engine.js';
+import { exportsOf, importsOf, instanceExportsOf, perModule, sectionsOf } from '../engine.js';
 import type { Loaded } from './loading.js';
 import { readSymbols } from '../trace/symbols.js';
 
@@ -46,6 +46,9 @@ function isOurs(table: ArrayBuffer): boolean {
         return false;
     }
 }
+
+/** Whether a module's instances have exports to hide. */
+export const hasHidden = perModule((module) => exportsOf(module).some(({ name }) => RECORDER_EXPORTS.has(name)));
 
 /** Hides an instance's inlined recorder. */
 export function hideInInstance(instance: WebAssembly.Instance): void {

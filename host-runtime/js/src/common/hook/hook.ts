@@ -1,10 +1,11 @@
 /** Wraps `WebAssembly`, so that modules get probes when they are compiled, and a recorder when they are instantiated. */
 
 import { ENTER, HOST_FLUSH, HOST_MODULE, MODULE, SYMBOLS_SECTION } from '../constants.js';
-import { hideInModule, hideInInstance, isHidden, visibleExports, visibleImports, visibleInstanceExports, visibleSections } from './hide-probes.js';
-import { isModule, sectionsOf } from '../engine.js';
+import { hasHidden, hideInModule, hideInInstance, isHidden, visibleExports, visibleImports, visibleInstanceExports, visibleSections } from './hide-probes.js';
+import { isModule, perModule, sectionsOf } from '../engine.js';
 import { idleImports } from './idle.js';
 import type { Loaded, Loading } from './loading.js';
+import { Twins } from './twins.js';
 import { reasonOf } from '../warn.js';
 import type { Recorder } from '../recorder/recorder.js';
 
@@ -30,14 +31,15 @@ export interface Hooks {
 export function hook(hooks: Hooks, realm: Namespace = WebAssembly): void {
     const { instantiate, Instance } = realm;
     const { recorder, ready, loading, warn } = hooks;
-    if (loading) hookModules(realm, loading);
+    const twins = loading && Twins.of(loading);
+    if (loading) hookModules(realm, loading, twins!);
     // These add probes.
     const { compile: load, compileStreaming: loadStreaming } = realm;
 
     const importsFor = (module: WebAssembly.Module, imports?: WebAssembly.Imports): WebAssembly.Imports | undefined => {
         if (!isProbed(module) || isAnswered(module, imports)) return imports;
         // The engine reports missing imports.
-        if ((typeof imports !== 'object' || imports === null) && visibleImports(module).length > 0) return imports;
+        if ((typeof imports !== 'object' || imports === null) && wantsImports(module)) return imports;
         try {
             const known = recorder(module);
             if (known) return known.imports(imports, module);
@@ -49,6 +51,18 @@ export function hook(hooks: Hooks, realm: Namespace = WebAssembly): void {
         }
         return idleImports(imports, module);
     };
+    /** The module to make an instance of: its twin if there are many instances. */
+    const chosen = (module: WebAssembly.Module, imports: WebAssembly.Imports | undefined, waits: boolean): WebAssembly.Module => {
+        if (!twins || !isProbed(module) || isAnswered(module, imports)) return module;
+        try {
+            if (recorder(module)?.hasMany !== true) return module;
+            loading.prefersImports = true;
+            return twins.twinOf(module, waits);
+        } catch {
+            // The error comes again, with a warning.
+            return module;
+        }
+    };
     const attached = <Made extends WebAssembly.Instance>(module: WebAssembly.Module, instance: Made): Made => {
         if (!isProbed(module)) return instance;
         try {
@@ -56,12 +70,13 @@ export function hook(hooks: Hooks, realm: Namespace = WebAssembly): void {
         } catch (error) {
             warn(`a module is not recorded: ${reasonOf(error)}`);
         }
-        hideInInstance(instance);
+        if (hasHidden(module)) hideInInstance(instance);
         return instance;
     };
     const instance = async (module: WebAssembly.Module, imports?: WebAssembly.Imports): Promise<WebAssembly.Instance> => {
         if (ready && isProbed(module)) await ready(module).catch((error: unknown) => warn(`a module is not recorded: ${reasonOf(error)}`));
-        return attached(module, await instantiate.call(realm, module, importsFor(module, imports)));
+        const own = chosen(module, imports, false);
+        return attached(own, await instantiate.call(realm, own, importsFor(own, imports)));
     };
     const both = async (module: WebAssembly.Module, imports?: WebAssembly.Imports): Promise<WebAssembly.WebAssemblyInstantiatedSource> => {
         return { module, instance: await instance(module, imports) };
@@ -85,7 +100,8 @@ export function hook(hooks: Hooks, realm: Namespace = WebAssembly): void {
     }
     const hooked = new Proxy(Instance, {
         construct(target, [module, imports, ...rest]: [WebAssembly.Module, WebAssembly.Imports?], newTarget) {
-            return attached(module, Reflect.construct(target, [module, importsFor(module, imports), ...rest], newTarget) as WebAssembly.Instance);
+            const own = chosen(module, imports, true);
+            return attached(own, Reflect.construct(target, [own, importsFor(own, imports), ...rest], newTarget) as WebAssembly.Instance);
         },
     });
     Instance.prototype.constructor = hooked;
@@ -94,7 +110,7 @@ export function hook(hooks: Hooks, realm: Namespace = WebAssembly): void {
 }
 
 /** Wraps the functions that compile modules. */
-function hookModules(realm: Namespace, loading: Loading): void {
+function hookModules(realm: Namespace, loading: Loading, twins: Twins): void {
     const { compile, compileStreaming, Module } = realm;
 
     /** Compiles a module with its probes, or the original if the engine refuses that. */
@@ -103,6 +119,7 @@ function hookModules(realm: Namespace, loading: Loading): void {
         try {
             const module = await probed();
             hideInModule(module, loaded.sections);
+            twins.add(module, loaded);
             return module;
         } catch (error) {
             const module = await plain();
@@ -141,6 +158,7 @@ function hookModules(realm: Namespace, loading: Loading): void {
             try {
                 const module = make(loaded.wasm);
                 hideInModule(module, loaded.sections);
+                twins.add(module, loaded);
                 return module;
             } catch (error) {
                 const module = make(source);
@@ -172,8 +190,13 @@ function hide(realm: Namespace): void {
 }
 
 function isProbed(module: WebAssembly.Module): boolean {
-    return isModule(module) && sectionsOf(module, SYMBOLS_SECTION).length > 0;
+    return isModule(module) && hasSymbols(module);
 }
+
+/** Whether the program must supply imports. */
+const wantsImports = perModule((module) => visibleImports(module).length > 0);
+
+const hasSymbols = perModule((module) => sectionsOf(module, SYMBOLS_SECTION).length > 0);
 
 /** Whether the program's imports handle the probes. A Proxy that has every name doesn't count. */
 function isAnswered(module: WebAssembly.Module, imports: WebAssembly.Imports | undefined): boolean {

@@ -37,12 +37,25 @@ export interface Loaded {
     wasm: Uint8Array<ArrayBuffer>;
     /** The original's custom sections. */
     sections: Map<string, Uint8Array<ArrayBuffer>[]>;
+    /** Set if it may have a twin with imported probes (twins.ts). */
+    source?: Source | undefined;
 }
+
+/** An original, and how it was rewritten. */
+export interface Source {
+    wasm: Uint8Array;
+    options: RewriteOptions;
+}
+
+/** Originals of at most this many bytes are kept. The memory of larger modules' instances is larger than a recorder's. */
+const MAX_SOURCE = 4 << 20;
 
 export class Loading {
     /** The number of modules with functions, and of those in which the filters select any. */
     seen = 0;
     selected = 0;
+    /** Whether modules get imported probes if they may have either: after many instances. */
+    prefersImports = false;
     readonly #host: LoadingHost;
 
     constructor(host: LoadingHost) {
@@ -55,7 +68,10 @@ export class Loading {
             const headers = this.#headers(wasm);
             if (!headers) return undefined;
             const task = this.#task(wasm, headers, this.#host.hash(wasm), name, overrides);
-            return this.#done(task, task.known ?? this.#attempt(task, wasm));
+            const loaded = this.#done(task, task.known ?? this.#attempt(task, wasm));
+            // The program may change its bytes.
+            if (loaded?.source) loaded.source.wasm = wasm.slice();
+            return loaded;
         } catch (error) {
             return this.#failed(name, error);
         }
@@ -70,12 +86,40 @@ export class Loading {
             const hash = host.hashLater ? await host.hashLater(wasm) : host.hash(wasm);
             const task = this.#task(wasm, headers, hash, name);
             if (task.known || wasm.length <= host.small) return this.#done(task, task.known ?? this.#attempt(task, wasm));
-            const rewriting = await host.rewriteElsewhere(wasm, task.options, task.key).catch(reasonOf);
+            let rewriting = await host.rewriteElsewhere(wasm, task.options, task.key).catch(reasonOf);
+            const other = typeof rewriting === 'string' && instead(task.options);
+            if (other) rewriting = orRefusal(await host.rewriteElsewhere(wasm, other, this.#keyOf(hash, other)).catch(reasonOf), rewriting);
             if (typeof rewriting !== 'string') host.keep(task.key, rewriting);
             return this.#done(task, { rewriting });
         } catch (error) {
             return this.#failed(name, error);
         }
+    }
+
+    /** A module with imported probes and the same ids; `undefined` if there is none. */
+    importedNow(source: Source): Uint8Array<ArrayBuffer> | undefined {
+        const { wasm, ...task } = this.#imported(source);
+        const { rewriting } = this.#host.known(task.key) ?? this.#attempt(task, wasm);
+        return typeof rewriting === 'object' ? rewriting : undefined;
+    }
+
+    /** The same in another thread; `undefined` at once if the module is small, so that this thread had better do it. */
+    importedElsewhere(source: Source): Promise<Uint8Array<ArrayBuffer> | undefined> | undefined {
+        const host = this.#host;
+        if (source.wasm.length <= host.small) return undefined;
+        const { wasm, options, key } = this.#imported(source);
+        const known = host.known(key)?.rewriting;
+        const rewritten = known ? Promise.resolve(known) : host.rewriteElsewhere(wasm, options, key);
+        return rewritten.then((rewriting) => (typeof rewriting === 'object' ? rewriting : undefined));
+    }
+
+    #imported({ wasm, options: inlined }: Source): { wasm: Uint8Array; options: RewriteOptions; key: string } {
+        const options: RewriteOptions = { ...inlined, probe: 'import' };
+        return { wasm, options, key: this.#keyOf(this.#host.hash(wasm), options) };
+    }
+
+    #keyOf(hash: string, options: RewriteOptions): string {
+        return this.#host.hash(new TextEncoder().encode(`${this.#host.version} ${hash} ${JSON.stringify(options)}`));
     }
 
     /** Warns that the engine refuses a module with probes, although it takes the original. */
@@ -100,17 +144,20 @@ export class Loading {
     #task(wasm: Uint8Array, headers: ModuleHeaders, hash: string, name: string | undefined, overrides: RewriteOptions = {}): Task {
         const host = this.#host;
         const count = headers.functions + (host.options.imports ? headers.imports : 0);
-        const named: RewriteOptions = { ...host.options, ...overrides, module_name: name ?? `wasm-${hash.slice(0, 8)}` };
-        const keyOf = (options: RewriteOptions): string => host.hash(new TextEncoder().encode(`${host.version} ${hash} ${JSON.stringify(options)}`));
-        // A module with two names has two symbol tables with different ids.
-        const options: RewriteOptions = { ...named, id_base: host.ids(keyOf(named), count) };
-        const key = keyOf(options);
+        const { probe, ...named }: RewriteOptions = { ...host.options, ...overrides, module_name: name ?? `wasm-${hash.slice(0, 8)}` };
+        const mayImport = hasTwin({ probe, ...named });
+        // A module with two names has two symbol tables with different ids; with two forms of probes it has one.
+        const id_base = host.ids(this.#keyOf(hash, mayImport || probe === 'import' ? named : { probe, ...named }), count);
+        const options: RewriteOptions = { ...named, probe: mayImport && this.prefersImports ? 'import' : probe!, id_base };
+        const key = this.#keyOf(hash, options);
         return { wasm, headers, options, key, known: host.known(key) };
     }
 
-    #attempt({ key, options }: Task, wasm: Uint8Array): { rewriting: Rewriting } {
+    #attempt({ key, options }: Pick<Task, 'key' | 'options'>, wasm: Uint8Array): { rewriting: Rewriting } {
         try {
-            const rewriting = this.#host.rewriteNow(wasm, options);
+            let rewriting = this.#host.rewriteNow(wasm, options);
+            const other = typeof rewriting === 'string' && instead(options);
+            if (other) rewriting = orRefusal(this.#host.rewriteNow(wasm, other), rewriting);
             this.#host.keep(key, rewriting);
             return { rewriting };
         } catch (error) {
@@ -126,8 +173,24 @@ export class Loading {
         if (symbols) this.#host.probed?.(symbols);
         const sections: Loaded['sections'] = new Map();
         for (const { name, start, end } of headers.custom) sections.set(name, [...(sections.get(name) ?? []), wasm.slice(start, end)]);
-        return { wasm: rewriting, sections };
+        const source = hasTwin(options) && wasm.length <= MAX_SOURCE ? { wasm, options } : undefined;
+        return { wasm: rewriting, sections, source };
     }
+}
+
+/** Options for a module that can't have its own shadow stack: with imported probes it shares one. */
+function instead(options: RewriteOptions): RewriteOptions | undefined {
+    return options.probe?.startsWith('profile') ? { ...options, probe: 'import' } : undefined;
+}
+
+/** A second attempt; if that is refused, too, the first refusal. */
+function orRefusal(second: Rewriting, first: Rewriting): Rewriting {
+    return typeof second === 'object' ? second : first;
+}
+
+/** Whether the symbol table and the records of a module with these options are the same with imported probes. */
+function hasTwin({ probe, leaf, allocations }: RewriteOptions): boolean {
+    return (probe === 'auto' || probe === 'profile' || probe === 'profile-without-spans') && leaf !== 'count' && allocations === undefined;
 }
 
 interface Task {

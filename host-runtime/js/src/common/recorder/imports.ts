@@ -1,7 +1,7 @@
 /** The imports of a probed module: the program's and ours. */
 
 import { Reason } from '../constants.js';
-import { importsOf } from '../engine.js';
+import { importsOf, perModule } from '../engine.js';
 import type { Lanes } from './lanes.js';
 
 /** A WASI implementation's `proc_exit`. */
@@ -23,10 +23,8 @@ export function importsWith(
     lanes: Lanes,
     ended: (code: number, exit: Exit) => void,
 ): WebAssembly.Imports {
-    const wanted = importsOf(module);
     const supplied: WebAssembly.Imports = {};
-    for (const from of new Set(wanted.map(({ module }) => module))) {
-        const names = wanted.filter(({ module }) => module === from).map(({ name }) => name);
+    for (const [from, names] of wantedBy(module)) {
         const isOurs = names.every((name) => Object.hasOwn(ours[from] ?? {}, name));
         // A Proxy may throw for names that the program doesn't know.
         const given = isOurs ? undefined : (imports?.[from] as Given);
@@ -35,6 +33,17 @@ export function importsWith(
     }
     return supplied;
 }
+
+/** The names of a module's imports, by the module that they are from. */
+const wantedBy = perModule((module) => {
+    const wanted = new Map<string, string[]>();
+    for (const { module: from, name } of importsOf(module)) {
+        const names = wanted.get(from);
+        if (names) names.push(name);
+        else wanted.set(from, [name]);
+    }
+    return wanted;
+});
 
 /** The wrapped `proc_exit`, if it is a function. */
 function wrappedExit(wasi: Given, lanes: Lanes, ended: (code: number, exit: Exit) => void): WebAssembly.ModuleImports | undefined {

@@ -1,14 +1,15 @@
 /** One thread's part of a recording, and its API for JavaScript. */
 
 import { ImportedRecorder } from './imported-recorder.js';
-import { CAPACITY, HOST_MODULE, MODULE, Reason, SYMBOLS_SECTION } from '../constants.js';
-import { engine, instanceExportsOf, isModule, sectionsOf } from '../engine.js';
+import { CAPACITY, HOST_MODULE, LOADED_IDS, MODULE, Reason, SYMBOLS_SECTION } from '../constants.js';
+import { engine, instanceExportsOf, isModule, perModule, sectionsOf } from '../engine.js';
 import { checkVersion, countsInstructions, Expected, expectedOf, innerMemory, isInlined } from './inlined-recorder.js';
 import { hasMultiMemory, Lane, type MakeRecorder, type TimeSource } from './lane.js';
 import { CONTROL, type SharedLane } from './shared-lane.js';
 import { Lanes, type AnyLane } from './lanes.js';
 import type { Output } from './output.js';
 import { isProfile, makesProfile, Profile, type SamplerLink } from '../profile/profile.js';
+import { SharedStacks } from '../profile/shared-stack.js';
 import { HostSpans } from './spans.js';
 import { activeSpan, equalParents, parentPayload, type AskParent, type Parent } from '../trace/parent.js';
 import { Stacks } from './stacks.js';
@@ -35,6 +36,8 @@ export interface RecorderSettings {
     cost?: ((inlined: boolean) => Header['probe_cost']) | undefined;
     /** Called before the first module with an inlined recorder runs. */
     firstInlined?: (() => void) | undefined;
+    /** Whether modules that are rewritten when they are loaded make a profile. */
+    isProfile?: boolean | undefined;
     /** Starts to sample profiled instances; throws with the reason if that is impossible. */
     sampler?: (() => SamplerLink) | undefined;
 }
@@ -44,12 +47,30 @@ const SETTLE = 10;
 /** Closing them takes at most this part of the thread's time: there may be thousands of instances. */
 const SETTLE_PART = 0.02;
 
+/** After this many instances with inlined recorders, further ones had better share a recorder. */
+const MANY = 32;
+
 interface Member {
     lane: Lane;
     number: number;
     /** The last parent in the trace. */
     parent: Parent | undefined;
 }
+
+/** A module's function ids. */
+interface Ids {
+    idBase: number;
+    functions: number;
+}
+
+/** What the recorder knows of a module with probes; `undefined` without. */
+const probedOf = perModule((module) => {
+    const section = sectionsOf(module, SYMBOLS_SECTION)[0];
+    if (!section) return undefined;
+    const table = new Uint8Array(section);
+    const { idBase, names } = readSymbols(table);
+    return { table, idBase, functions: names.length, inlined: isInlined(module), counts: countsInstructions(module) };
+});
 
 /** Records the probed modules that this thread instantiates. */
 export class Recorder {
@@ -69,6 +90,8 @@ export class Recorder {
     #sampler: SamplerLink | undefined;
     /** Whether a module with an inlined recorder has come. */
     #hasInlined = false;
+    /** The number of instances with inlined recorders so far. */
+    #inlined = 0;
     readonly #profiles = new Set<Profile>();
     #settling: ReturnType<typeof setTimeout> | undefined;
     /** Ends of lanes whose instances are gone. */
@@ -83,6 +106,13 @@ export class Recorder {
     /** Set by `setParent`. */
     #parent: Parent | undefined;
     readonly #spans: HostSpans;
+    /** The stacks of modules that make a profile with imported probes. */
+    readonly #shared = new SharedStacks();
+    readonly #sharedProfiles: Profile[] = [];
+    /** Whether these are about to be settled. */
+    #settles = false;
+    /** Modules with a symbol table that is known. */
+    readonly #begun = new WeakSet<WebAssembly.Module>();
     /** The symbol tables, and their ids. */
     readonly #tables: { idBase: number; idEnd: number; bytes: Uint8Array }[] = [];
     #summary: Summary | Promise<Summary> | undefined;
@@ -112,6 +142,11 @@ export class Recorder {
         return this.#expected.filter(({ isLost }) => isLost).length;
     }
 
+    /** Whether there were so many instances with inlined recorders that further ones had better share one. */
+    get hasMany(): boolean {
+        return this.#inlined >= MANY;
+    }
+
     get finished(): boolean {
         return this.#summary !== undefined;
     }
@@ -124,18 +159,19 @@ export class Recorder {
      */
     imports(imports: WebAssembly.Imports | undefined, module: WebAssembly.Module | BufferSource): WebAssembly.Imports {
         const compiled = isModule(module) ? module : new engine.Module(module);
-        const table = sectionsOf(compiled, SYMBOLS_SECTION)[0];
-        if (!table) return imports ?? {};
-        const inlined = isInlined(compiled);
+        const probed = probedOf(compiled);
+        if (!probed) return imports ?? {};
+        const { inlined } = probed;
         const profile = inlined && isProfile(compiled);
-        this.#checkClock(countsInstructions(compiled));
+        this.#checkClock(probed.counts);
         if (inlined && !profile) checkVersion(compiled);
         if (profile) this.startSampler();
-        this.#begin(new Uint8Array(table), profile, inlined);
+        if (!this.#begun.has(compiled)) this.#begin(probed.table, profile || this.#sharesStack(probed), inlined);
+        this.#begun.add(compiled);
         if (inlined && !this.#hasInlined) this.#settings.firstInlined?.();
         this.#hasInlined ||= inlined;
         const supplied = (ours: WebAssembly.Imports): WebAssembly.Imports => importsWith(compiled, imports, ours, this.#lanes, (code, exit) => this.onExit?.(code, exit));
-        if (!inlined) return supplied({ [MODULE]: this.#import().recorder.probes });
+        if (!inlined) return supplied({ [MODULE]: this.#probesOf(probed) });
         const expected = new Expected(this.#time, profile);
         this.#expected.push(expected);
         return supplied({ [HOST_MODULE]: expected.imports });
@@ -143,8 +179,36 @@ export class Recorder {
 
     /** The imports from `kperf` for a module with this symbol table, which the caller instantiates. */
     probes(symbols: Uint8Array): WebAssembly.ModuleImports {
-        this.#begin(symbols, false, false);
-        return this.#import().recorder.probes;
+        const { idBase, names } = readSymbols(symbols);
+        const ids = { idBase, functions: names.length };
+        this.#begin(symbols, this.#sharesStack(ids), false);
+        return this.#probesOf(ids);
+    }
+
+    /** The probes for a module without an inlined recorder. */
+    #probesOf(ids: Ids): WebAssembly.ModuleImports {
+        if (!this.#sharesStack(ids)) return this.#import().recorder.probes;
+        this.startSampler();
+        this.#settleSoon();
+        return this.#shared.of(ids.idBase, ids.functions, (exports) => {
+            const profile = this.#profile(exports);
+            if (profile) this.#sharedProfiles.push(profile);
+        });
+    }
+
+    /** Closes frames that an exception left open, when no guest runs. The next calls on a shared stack would be their callees. */
+    #settleSoon(): void {
+        if (this.#settles) return;
+        this.#settles = true;
+        queueMicrotask(() => {
+            this.#settles = false;
+            for (const profile of this.#sharedProfiles) profile.settle(Reason.Host);
+        });
+    }
+
+    /** Whether a module without an inlined recorder makes a profile: if this recording is one, and the module was rewritten when it was loaded. */
+    #sharesStack({ idBase }: Ids): boolean {
+        return this.#settings.isProfile === true && hasMultiMemory && idBase >= LOADED_IDS;
     }
 
     #checkClock(counts: boolean): void {
@@ -167,6 +231,7 @@ export class Recorder {
         // It may be another recorder's.
         if (!expected || !this.#expected.includes(expected)) return instance;
         this.#attached.add(memory);
+        this.#inlined++;
         this.#expected = this.#expected.filter((other) => other !== expected);
         if (profile) this.#profile(exports);
         else {
@@ -303,9 +368,9 @@ export class Recorder {
         return member;
     }
 
-    #profile(exports: WebAssembly.Exports): void {
+    #profile(exports: WebAssembly.Exports): Profile | undefined {
         const link = this.#sampler;
-        if (!link || this.finished) return;
+        if (!link || this.finished) return undefined;
         const number = this.#output.lane();
         const lane = new Profile(exports, number, link, this.#on);
         this.#lanes.add(lane);
@@ -313,6 +378,7 @@ export class Recorder {
         lane.setParent(this.#parent);
         this.#gone.register(exports, { lane, number });
         if (this.#settling === undefined) this.#settleIn(SETTLE);
+        return lane;
     }
 
     /** Settles profiled instances periodically: they don't call the host when they begin to run. No guest runs in this timer. */

@@ -1,0 +1,74 @@
+// Programs that make many instances: later ones share a recorder, and every call is recorded.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hasMultiMemory, kperf } from './support/cli.mjs';
+import { assembled, report, run } from './support/program.mjs';
+
+assembled('many.wasm', `(module
+    (import "host" "call" (func $call (param i32) (result i32)))
+    (memory (export "memory") 1) (table (export "table") 1 funcref) (elem (i32.const 0) $leaf)
+    (func $leaf (param i32) (result i32) (i32.add (local.get 0) (i32.const 1)))
+    (func $inner (param i32) (result i32) (call $call (call_indirect (param i32) (result i32) (local.get 0) (i32.const 0))))
+    (func (export "outer") (param i32) (result i32) (call $inner (local.get 0)))
+    (func $fails (export "fails") (drop (call $leaf (i32.const 0))) unreachable))`);
+
+const INSTANCES = 300;
+const MAKE = `
+    import { readFileSync } from 'node:fs';
+    import vm from 'node:vm';
+    const bytes = readFileSync('WORK/many.wasm');
+    const module = new WebAssembly.Module(bytes);
+    const { WebAssembly: Other } = vm.runInNewContext('globalThis');
+    const ways = {
+        constructor: (imports) => new WebAssembly.Instance(module, imports),
+        module: (imports) => WebAssembly.instantiate(module, imports),
+        bytes: async (imports) => (await WebAssembly.instantiate(bytes, imports)).instance,
+        other: (imports) => new Other.Instance(module, imports),
+    };
+    const make = ways[process.argv[2]];
+    let before;
+    const call = (n) => {
+        if (n % 10 === 2) throw new Error('refused');
+        // The instance before, while this one is open.
+        return n % 10 === 3 && before ? before.outer(n + 2) : n;
+    };
+    let sum = 0, failed = 0;
+    for (let n = 0; n < ${INSTANCES}; n++) {
+        const { exports } = await make({ host: { call } });
+        if (Object.keys(exports).join() !== 'memory,table,outer,fails') throw new Error(Object.keys(exports).join());
+        try {
+            sum += exports.outer(n);
+            if (n % 10 === 4) exports.fails();
+        } catch {
+            failed++;
+        }
+        before = exports;
+    }
+    console.log(sum, failed);`;
+/** Each tenth of them fails in two ways, and calls another. */
+const TENTH = INSTANCES / 10;
+const CALLS = { outer: INSTANCES + TENTH, inner: INSTANCES + TENTH, leaf: INSTANCES + 2 * TENTH, fails: TENTH };
+
+const modes = hasMultiMemory ? ['trace', 'profile'] : ['trace'];
+for (const record of modes) {
+    for (const way of ['constructor', 'module', 'bytes', 'other']) {
+        test(`a ${record} has every call of ${INSTANCES} instances (${way})`, () => {
+            const plain = run(MAKE, { register: false, args: [way] });
+            assert.equal(plain.status, 0, plain.stderr);
+            const { stdout, stderr, trace } = run(MAKE, { args: [way], env: { KPERF_RECORD: record } });
+            assert.equal(stdout, plain.stdout, stderr);
+            const { functions } = report(trace);
+            const counts = Object.fromEntries(functions.map(({ name, calls }) => [name, calls]));
+            assert.deepEqual(counts, CALLS);
+            // A profile lists slow calls only.
+            if (record === 'trace') assert.match(kperf('report', trace), new RegExp(`^# calls.*, ${3 * TENTH} host error`, 'm'));
+            const lanes = Number(/^lanes +(\d+)/m.exec(kperf('info', trace))?.[1]);
+            assert.equal(lanes >= 1 && lanes < 60, true, kperf('info', trace));
+        });
+    }
+}
+
+test('with KPERF_PROBE=inline each instance keeps its own recorder', { skip: !hasMultiMemory }, () => {
+    const { trace } = run(MAKE, { args: ['constructor'], env: { KPERF_PROBE: 'inline' } });
+    assert.match(kperf('info', trace), new RegExp(`^lanes +${INSTANCES}$`, 'm'));
+});
