@@ -100,12 +100,13 @@ const CASES: [Case; 43] = [
 
 /// The recordings, except the default. Results differ only by how much room there is.
 #[rustfmt::skip]
-const FORMS: [(&str, Recording); 7] = [
+const FORMS: [(&str, Recording); 8] = [
     ("inline", Recording::inline()),
     ("inline, leaves counted", Recording::inline_with(Leaf::Count)),
     ("profile", Recording::Profile { spans: false }),
     ("profile with spans", Recording::Profile { spans: true }),
     ("count", Recording::Count),
+    ("count in a memory of its own", Recording::OwnCount),
     ("sample", Recording::Sample),
     ("import, with imports", Recording::imported()),
 ];

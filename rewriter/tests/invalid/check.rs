@@ -18,7 +18,7 @@ pub(crate) enum Outcome {
 }
 
 /// Number of forms for [`check`].
-pub(crate) const FORMS: usize = 10;
+pub(crate) const FORMS: usize = 11;
 
 /// Each recording, with and without probes around imports where that makes a difference.
 fn form(n: usize) -> Options {
@@ -31,7 +31,8 @@ fn form(n: usize) -> Options {
         5 => (Recording::Profile { spans: false }, false),
         6 => (Recording::Profile { spans: true }, true),
         7 => (Recording::Count, false),
-        8 => (Recording::Sample, false),
+        8 => (Recording::OwnCount, false),
+        9 => (Recording::Sample, false),
         _ => (Recording::Count, true),
     };
     Options { recording, imports, ..Options::default() }

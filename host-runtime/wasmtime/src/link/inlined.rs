@@ -425,7 +425,8 @@ impl StoreInstances {
                  module with a shadow stack",
             );
         }
-        Native::new(target, self.recording.outlet.clock.clone(), period).map(Stack::Native)
+        let recording = &self.recording;
+        Native::new(target, recording.outlet.clock.clone(), recording.pace.clone(), period).map(Stack::Native)
     }
 }
 

@@ -16,7 +16,7 @@ mod tree;
 
 pub(crate) use counts::Counts;
 pub(crate) use host_calls::HostCalls;
-pub(crate) use native::{Beat, BeatTotal, Code, Native, Target, prepare, this_thread};
+pub(crate) use native::{Beat, BeatTotal, Code, Native, Pace, Target, prepare, this_thread};
 pub(crate) use profiled::{Profiled, Stack, no_timer};
 pub(crate) use sampler::Sampler;
 pub(crate) use shadow::Shadow;

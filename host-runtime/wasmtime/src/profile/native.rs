@@ -21,9 +21,9 @@ use crate::clock::source::Clock;
 use kperf_abi::shadow::Slot;
 use kperf_trace::{WindowNode, WindowPlace};
 use ring::{Job, Ring, Task};
-pub(crate) use ring::{Sample, Spent};
+pub(crate) use ring::{Pace, Sample, Spent};
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use timer::Timer;
 use unwinding::Unwinding;
@@ -32,6 +32,7 @@ use unwinding::Unwinding;
 pub(crate) struct Native {
     target: Target,
     clock: Clock,
+    pace: Arc<Pace>,
     period: Duration,
     ring: &'static Ring,
     number: usize,
@@ -43,10 +44,15 @@ impl Native {
     pub(crate) const IS_THERE: bool = true;
 
     /// Samples nothing yet.
-    pub(crate) fn new(target: Target, clock: Clock, period: Duration) -> Result<Native, &'static str> {
+    pub(crate) fn new(
+        target: Target,
+        clock: Clock,
+        pace: Arc<Pace>,
+        period: Duration,
+    ) -> Result<Native, &'static str> {
         let (ring, number) =
             Ring::take().ok_or("too many instances are sampled on native stacks at a time")?;
-        Ok(Native { target, clock, period, ring, number, timer: Mutex::new(None) })
+        Ok(Native { target, clock, pace, period, ring, number, timer: Mutex::new(None) })
     }
 
     /// Whether samples can't distinguish these two instances.
@@ -67,6 +73,7 @@ impl Native {
             Task {
                 job: Job::Sample { target: self.target.clone(), unwinding },
                 clock: self.clock.clone(),
+                pace: self.pace.clone(),
                 period: timer::nanos(self.period),
             },
         );
@@ -78,7 +85,9 @@ impl Native {
     pub(crate) fn spent(&self) -> Option<Spent> {
         let thread = &self.target.thread;
         let waits = (thread.id() == thread::id()).then(thread::waits);
-        Some(Spent { running: thread.processor_time()?, waiting: thread.waited().unwrap_or(0), waits })
+        let sampling = self.ring.taken();
+        let running = thread.processor_time()?.saturating_sub(sampling);
+        Some(Spent { running, sampling, waiting: thread.waited().unwrap_or(0), waits })
     }
 
     /// Stops sampling. Samples already taken can still be read.
@@ -93,7 +102,7 @@ impl Native {
     }
 
     /// Converts these places of `nodes` to offsets in the original module's functions, in the order of the nodes.
-    pub(crate) fn places(&self, nodes: &[WindowNode], places: Vec<NativePlace>) -> Vec<WindowPlace> {
+    pub(crate) fn places(&self, nodes: &mut [WindowNode], places: Vec<NativePlace>) -> Vec<WindowPlace> {
         self.target.code.places(nodes, places)
     }
 

@@ -25,9 +25,14 @@ pub(crate) struct Sample {
 }
 
 /// There is none.
+#[derive(Debug, Default)]
+pub(crate) struct Pace;
+
+/// There is none.
 #[derive(Clone, Copy)]
 pub(crate) struct Spent {
     pub(crate) running: u64,
+    pub(crate) sampling: u64,
     pub(crate) waiting: u64,
     pub(crate) waits: Option<u64>,
 }
@@ -77,7 +82,12 @@ impl Target {
 impl Native {
     pub(crate) const IS_THERE: bool = false;
 
-    pub(crate) fn new(target: Target, _clock: Clock, _period: Duration) -> Result<Native, &'static str> {
+    pub(crate) fn new(
+        target: Target,
+        _clock: Clock,
+        _pace: Arc<Pace>,
+        _period: Duration,
+    ) -> Result<Native, &'static str> {
         match target {}
     }
 
@@ -101,7 +111,7 @@ impl Native {
         match *self {}
     }
 
-    pub(crate) fn places(&self, _nodes: &[WindowNode], _places: Vec<NativePlace>) -> Vec<WindowPlace> {
+    pub(crate) fn places(&self, _nodes: &mut [WindowNode], _places: Vec<NativePlace>) -> Vec<WindowPlace> {
         match *self {}
     }
 

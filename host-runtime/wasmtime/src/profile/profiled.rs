@@ -453,9 +453,9 @@ impl Profiled {
             ..work.window.clone()
         };
         let window = std::mem::replace(&mut work.window, next);
-        let (nodes, places) = work.tree.take();
+        let (mut nodes, places) = work.tree.take();
         let places = match &self.stack {
-            Stack::Native(native) => native.places(&nodes, places),
+            Stack::Native(native) => native.places(&mut nodes, places),
             _ => Vec::new(),
         };
         let window = Window { end_ticks: now, nodes, calls, places, ..window };
@@ -476,7 +476,9 @@ fn split(elapsed: u64, spent: Option<(Spent, Spent)>, clock: &Clock) -> [u64; 3]
     let Some((before, now)) = spent else { return [elapsed, 0, 0] };
     let ticks = |nanos: u64| clock.ticks(Duration::from_nanos(nanos));
     let running = ticks(now.running.saturating_sub(before.running)).min(elapsed);
-    let rest = elapsed - running;
+    // The recorder's time is none of theirs.
+    let sampling = ticks(now.sampling.saturating_sub(before.sampling));
+    let rest = (elapsed - running).saturating_sub(sampling);
     // A thread that never gave its processor up has lost it, if not to another thread, then to another virtual machine.
     let never_gave_up = before.waits.is_some() && before.waits == now.waits;
     let for_processor = match never_gave_up {

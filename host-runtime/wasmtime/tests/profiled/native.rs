@@ -70,6 +70,34 @@ fn one_instance_after_the_other_is_a_lane() {
 }
 
 #[test]
+fn counts_of_a_module_s_own_need_a_store_that_ends_them() {
+    let engine = engine();
+    let module = compile(&engine, GUEST, Recording::OwnCount);
+    let (recorder, trace) = recorder(&engine);
+    recorder.native_code(&module, &table(GUEST, Recording::OwnCount)).unwrap();
+    let mut linker = Linker::new(&engine);
+    linker.func_wrap("host", "h", |_: i32| ()).unwrap();
+    let mut kept = recorder.recorded_store(Store::new(&engine, ())).unwrap();
+    let lanes = kept.link_inlined(&mut linker).unwrap();
+    let instance = linker.instantiate(&mut kept, &module).unwrap();
+    let down = instance.get_typed_func::<i32, ()>(&mut kept, "down").unwrap();
+    lanes.call(&mut kept, |store| down.call(store, 9)).unwrap();
+    assert_eq!(lanes.profiles(), 1);
+    // Whoever has the lanes has nothing to read after the store.
+    drop(kept);
+    lanes.set_recording(Store::new(&engine, ()), false);
+    let mut other = Store::new(&engine, ());
+    let mut linker = Linker::new(&engine);
+    linker.func_wrap("host", "h", |_: i32| ()).unwrap();
+    recorder.link_inlined(&mut other, &mut linker).unwrap();
+    let error = linker.instantiate(&mut other, &module).unwrap_err();
+    assert!(format!("{error:?}").contains("`RecordedStore::link_inlined`"), "{error:?}");
+    let summary = recorder.finish("completed").unwrap();
+    assert_eq!(read(&trace.bytes()).calls[&(0, 102)], 10);
+    assert_eq!(summary.count_nanos, Some(0.8));
+}
+
+#[test]
 fn asynchronous_calls_have_no_such_stack() {
     let engine = engine();
     let module = compile(&engine, GUEST, Recording::Count);

@@ -9,7 +9,7 @@ use crate::clock::perf;
 use crate::clock::source::Clock;
 use kperf_abi::shadow::Slot;
 use std::cell::UnsafeCell;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 /// The samples of one instance on one thread. A ring is never freed, as a signal may come late: after its instance has ended, the
@@ -24,11 +24,11 @@ pub(super) struct Ring {
     task: UnsafeCell<Option<Task>>,
     /// The file of the event that interrupts the thread; -1 for none.
     event: AtomicI32,
-    /// How many samples the event has asked for.
-    asked: AtomicU64,
+    /// How often the event is due, in nanoseconds.
+    due: AtomicU64,
     /// For each sample: its time; how many calls were open, with the flag [`WHOLE`]; where in its code the innermost is; how long
-    /// the thread was on a processor, how long it waited for one, and how often for something else; and these calls, the innermost
-    /// first.
+    /// the thread was on a processor, how long of it for samples, how long it waited for one, and how often for something else; and
+    /// these calls, the innermost first.
     cells: Box<[AtomicU64]>,
     /// How many cells were written so far, and how many were read.
     written: AtomicUsize,
@@ -37,6 +37,8 @@ pub(super) struct Ring {
     lost: AtomicU64,
     /// Until when no sample is taken, in nanoseconds of the thread's processor time.
     rests_until: AtomicU64,
+    /// How long samples have taken, in nanoseconds of the thread's processor time.
+    taken: AtomicU64,
 }
 
 // SAFETY: `task` is touched by one side at a time, see there; all else is atomic.
@@ -59,8 +61,10 @@ pub(crate) struct Sample {
 /// How a thread has spent its time so far, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spent {
-    /// On a processor.
+    /// On a processor, without samples.
     pub(crate) running: u64,
+    /// On a processor for samples.
+    pub(crate) sampling: u64,
     /// Ready to run, without a processor; 0 where the system doesn't say it.
     pub(crate) waiting: u64,
     /// How many times it gave its processor up to wait for something; `None` if it is not known here.
@@ -71,8 +75,25 @@ pub(crate) struct Spent {
 pub(super) struct Task {
     pub(super) job: Job,
     pub(super) clock: Clock,
+    pub(super) pace: Arc<Pace>,
     /// How often the event is due in the end, in nanoseconds.
     pub(super) period: u64,
+}
+
+/// How fast samples come: of a recording, or of a thread that renews the time.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    /// How many samples events have asked for.
+    asked: AtomicU64,
+    /// How long samples have taken, in nanoseconds of processor time.
+    taken: AtomicU64,
+}
+
+impl Pace {
+    /// How often an event is due now, in nanoseconds, if it is so in `period` in the end.
+    pub(super) fn period(&self, period: u64) -> u64 {
+        period_after(self.asked.load(Ordering::Relaxed), period)
+    }
 }
 
 /// What a handler does.
@@ -83,8 +104,9 @@ pub(super) enum Job {
     Beat(Beating),
 }
 
-/// At first samples come faster than later, so that short programs have enough: each period (nanoseconds) up to so many samples.
-const FAST: [(u64, u64); 2] = [(50_000, 100), (200_000, 500)];
+/// At first samples come faster than later, so that short programs have enough: each period (nanoseconds) up to so many samples of a
+/// recording. A server that makes an instance for each request is sampled as a program that runs long.
+const FAST: [(u64, u64); 2] = [(50_000, 400), (200_000, 800)];
 
 /// How often the event is due after `asked` samples, in nanoseconds.
 fn period_after(asked: u64, period: u64) -> u64 {
@@ -93,9 +115,11 @@ fn period_after(asked: u64, period: u64) -> u64 {
 
 const WHOLE: u64 = 1 << 63;
 /// The number of cells before the calls of a sample.
-const HEAD: usize = 6;
+const HEAD: usize = 7;
 /// More than there are calls on a stack of 1 MiB.
 const CELLS: usize = 1 << 16;
+/// So much time may a recording's samples take without rests, in nanoseconds: short programs get all that are due.
+const RESTLESS: u64 = 10_000_000;
 /// The rest after a sample, as a multiple of the time that the sample took. A stack of many thousand calls
 /// takes longer than a period to walk, and the guest must get on.
 const REST: u64 = 8;
@@ -113,7 +137,7 @@ impl Ring {
             thread: AtomicI32::new(0),
             handlers: AtomicUsize::new(0),
             event: AtomicI32::new(-1),
-            asked: AtomicU64::new(0),
+            due: AtomicU64::new(0),
             task: UnsafeCell::new(None),
             // SAFETY: zeros are atomics. No page of them is touched before it is needed.
             cells: unsafe { Box::new_zeroed_slice(CELLS).assume_init() },
@@ -121,6 +145,7 @@ impl Ring {
             read: AtomicUsize::new(0),
             lost: AtomicU64::new(0),
             rests_until: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
         }
     }
 
@@ -145,13 +170,14 @@ impl Ring {
         self.event.store(event, Ordering::Release);
     }
 
-    /// How often the event is due now, in nanoseconds, if it is so in `period` in the end.
-    pub(super) fn period(&self, period: u64) -> u64 {
-        period_after(self.asked.load(Ordering::Relaxed), period)
+    /// How often the event is due now, in nanoseconds.
+    pub(super) fn period(&self) -> u64 {
+        self.due.load(Ordering::Relaxed)
     }
 
     /// From now on the handler of this thread writes here.
     pub(super) fn begin(&self, thread: libc::pid_t, task: Task) {
+        self.due.store(task.pace.period(task.period), Ordering::Relaxed);
         // SAFETY: it has been stopped, or never begun.
         unsafe { *self.task.get() = Some(task) };
         self.thread.store(thread, Ordering::SeqCst);
@@ -172,7 +198,8 @@ impl Ring {
     pub(super) fn give_back(&self) {
         self.read.store(self.written.load(Ordering::Acquire), Ordering::Release);
         self.lost.store(0, Ordering::Relaxed);
-        self.asked.store(0, Ordering::Relaxed);
+        self.taken.store(0, Ordering::Relaxed);
+        self.rests_until.store(0, Ordering::Relaxed);
         self.is_taken.store(false, Ordering::Release);
     }
 
@@ -185,20 +212,28 @@ impl Ring {
         self.handlers.fetch_add(1, Ordering::SeqCst);
         if self.thread.load(Ordering::SeqCst) == thread::id() {
             // SAFETY: who sets it waits for this handler, and others are of other threads.
-            if let Some(Task { job, clock, period }) = unsafe { &mut *self.task.get() } {
+            if let Some(Task { job, clock, pace, period }) = unsafe { &mut *self.task.get() } {
                 let now = clock.now();
-                self.keep_pace(*period);
+                self.keep_pace(pace, *period);
                 match job {
                     Job::Beat(beating) => beating.beat(now),
                     Job::Sample { target, unwinding } => {
                         let running = target.thread.processor_time().unwrap_or(0);
                         if running >= self.rests_until.load(Ordering::Relaxed) {
                             let waiting = target.thread.waited().unwrap_or(0);
-                            let spent = Spent { running, waiting, waits: Some(thread::waits()) };
+                            let taken = self.taken.load(Ordering::Relaxed);
+                            // The samples' own time is none of the guest's.
+                            let guests = running.saturating_sub(taken);
+                            let waits = Some(thread::waits());
+                            let spent = Spent { running: guests, sampling: taken, waiting, waits };
                             self.write(now, spent, |found| unwinding.walk(registers, target, found));
                             let end = target.thread.processor_time().unwrap_or(0);
-                            let rest = (REST * end.saturating_sub(running)).min(LONGEST_REST);
-                            self.rests_until.store(end + rest, Ordering::Relaxed);
+                            let took = end.saturating_sub(running);
+                            self.taken.store(taken + took, Ordering::Relaxed);
+                            if pace.taken.fetch_add(took, Ordering::Relaxed) + took > RESTLESS {
+                                let rest = (REST * took).min(LONGEST_REST);
+                                self.rests_until.store(end + rest, Ordering::Relaxed);
+                            }
                         }
                     }
                 }
@@ -208,9 +243,9 @@ impl Ring {
     }
 
     /// Makes the event slower after the first samples.
-    fn keep_pace(&self, period: u64) {
-        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
-        let (now, next) = (period_after(asked, period), period_after(asked + 1, period));
+    fn keep_pace(&self, pace: &Pace, period: u64) {
+        let next = period_after(pace.asked.fetch_add(1, Ordering::Relaxed) + 1, period);
+        let now = self.due.swap(next, Ordering::Relaxed);
         let event = self.event.load(Ordering::Relaxed);
         if now != next && event >= 0 {
             perf::set_period(event, next);
@@ -245,6 +280,7 @@ impl Ring {
         self.cell(begin + 3).store(spent.running, Ordering::Relaxed);
         self.cell(begin + 4).store(spent.waiting, Ordering::Relaxed);
         self.cell(begin + 5).store(spent.waits.unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.cell(begin + 6).store(spent.sampling, Ordering::Relaxed);
         self.written.store(next, Ordering::Release);
     }
 
@@ -254,18 +290,24 @@ impl Ring {
         if begin == self.written.load(Ordering::Acquire) {
             return None;
         }
-        let [time, length, address, running, waiting, waits] =
-            [0, 1, 2, 3, 4, 5].map(|n| self.cell(begin + n).load(Ordering::Relaxed));
+        let [time, length, address, running, waiting, waits, sampling] =
+            [0, 1, 2, 3, 4, 5, 6].map(|n| self.cell(begin + n).load(Ordering::Relaxed));
         let end = begin + HEAD + (length & !WHOLE) as usize;
         path.clear();
         path.extend((begin + HEAD..end).rev().map(|place| Slot(self.cell(place).load(Ordering::Relaxed))));
         self.read.store(end, Ordering::Release);
         let spent = (running > 0).then_some(Spent {
             running,
+            sampling,
             waiting,
             waits: Some(waits).filter(|&waits| waits < u64::MAX),
         });
         Some(Sample { time, whole: length & WHOLE != 0, address: address as usize, spent })
+    }
+
+    /// How long samples have taken, in nanoseconds of the thread's processor time.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
     }
 
     /// How many samples were lost since the last call.

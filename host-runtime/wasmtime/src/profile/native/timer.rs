@@ -107,7 +107,7 @@ impl Timer {
         // It comes first because it refuses a thread of another process, which may have the number of one of ours that has ended.
         // The event would interrupt that process, which ends it.
         let mut wall = WallTimer::start(thread, number, period.max(WAITS))?;
-        let event = Ring::of_number(number).and_then(|ring| Event::start(thread, ring, period).ok());
+        let event = Ring::of_number(number).and_then(|ring| Event::start(thread, ring).ok());
         if event.is_none() {
             wall = WallTimer::start(thread, number, period)?;
         }
@@ -123,9 +123,9 @@ pub(super) fn nanos(time: Duration) -> u64 {
 struct Event(#[expect(dead_code, reason = "open as long as this lives")] OwnedFd);
 
 impl Event {
-    fn start(thread: libc::pid_t, ring: &Ring, period: Duration) -> io::Result<Event> {
+    fn start(thread: libc::pid_t, ring: &Ring) -> io::Result<Event> {
         let owner = FileOwner { kind: F_OWNER_TID, thread };
-        let event = perf::cpu_clock(thread, ring.period(nanos(period)))?;
+        let event = perf::cpu_clock(thread, ring.period())?;
         let fd = event.as_raw_fd();
         // SAFETY: the calls are as the manual says, for a file that is open.
         unsafe {
