@@ -16,21 +16,18 @@ export interface Originals {
     registered?: string;
 }
 
-export const originals = kept();
+const { Module: OwnModule, Instance: OwnInstance } = WebAssembly;
+export const originals = ((globalThis as { [of: symbol]: unknown })[Symbol.for('kperf-wasm.originals')] ??= {
+    compile: WebAssembly.compile,
+    instantiate: WebAssembly.instantiate,
+    Module: OwnModule,
+    Instance: OwnInstance,
+    imports: OwnModule.imports,
+    exports: OwnModule.exports,
+    customSections: OwnModule.customSections,
+    instanceExports: Object.getOwnPropertyDescriptor(OwnInstance.prototype, 'exports')?.get,
+}) as Originals;
 const { compile, instantiate, Module, Instance, imports, exports, customSections, instanceExports } = originals;
-
-function kept(): Originals {
-    const key = Symbol.for('kperf-wasm.originals');
-    const globals = globalThis as { [key]?: Originals };
-    const known = globals[key];
-    if (known) return known;
-    const { compile, instantiate, Module, Instance } = WebAssembly;
-    const { imports, exports, customSections } = Module;
-    const instanceExports = Object.getOwnPropertyDescriptor(Instance.prototype, 'exports')?.get as Originals['instanceExports'];
-    const value: Originals = { compile, instantiate, Module, Instance, imports, exports, customSections, instanceExports };
-    Object.defineProperty(globals, key, { value });
-    return value;
-}
 
 export const engine = { compile, instantiate, Module, Instance };
 

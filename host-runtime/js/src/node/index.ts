@@ -23,6 +23,7 @@ import { RECORDER_ONE_MEMORY } from '../common/wasm-source.js';
 import type { OtlpOptions } from '../common/otlp/settings.js';
 import { broadcast } from './channel.js';
 import { allowInlining, OwnWorker, unsupportedRuntime } from './engine.js';
+import { followContexts } from './contexts.js';
 import { Follower, type Followed, type FollowerData } from './follower.js';
 import { Hub } from './hub.js';
 import { HubOutput } from './hub-output.js';
@@ -151,7 +152,7 @@ export function createRecorder(options: RecorderOptions = {}, whole?: WholeProce
     const time = timeSource(recording, clock);
     if (!recording.ticker) calibration = new Calibration(time, clock);
     const sample = (): SamplerLink => (options.sink && !test ? refuseToSample() : startSampler(recording, clock, output, true));
-    return new Recorder(output, time, { parent: options.parent, cost: costOf(recording, calibration, clock, usage), opened: output instanceof HubOutput ? announce(recording, output) : undefined, sampler: sample, isProfile: recording.isProfile, firstInlined: allowInlining });
+    return new Recorder(output, time, { contexts: followContexts, parent: options.parent, cost: costOf(recording, calibration, clock, usage), opened: output instanceof HubOutput ? announce(recording, output) : undefined, sampler: sample, isProfile: recording.isProfile, firstInlined: allowInlining });
 }
 
 /** Joins the recording of the thread that started this one; `undefined` if there is none. */
@@ -165,7 +166,7 @@ export function joinRecorder(): Recorder | undefined {
     // The writer reads this thread's lanes if the thread is terminated, so it must run before they are announced.
     hub.waitForWriter(THREAD_START);
     const output = new HubOutput(hub);
-    return new Recorder(output, time, { cost: costOf(recording, new Calibration(time, clock), clock), opened: announce(recording, output), sampler: () => startSampler(recording, clock, output, false), isProfile: recording.isProfile, firstInlined: allowInlining });
+    return new Recorder(output, time, { contexts: followContexts, cost: costOf(recording, new Calibration(time, clock), clock), opened: announce(recording, output), sampler: () => startSampler(recording, clock, output, false), isProfile: recording.isProfile, firstInlined: allowInlining });
 }
 
 /** Hands over what this thread has recorded, when it ends. */

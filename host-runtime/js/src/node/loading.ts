@@ -51,8 +51,8 @@ export function checkOptions(options: RewriteOptions): void {
 /** Named allocator functions that no module of this thread has. */
 export const missingAllocators = new MissingAllocators();
 
-/** Puts probes into the modules that this thread loads. */
-export function loadingOf({ options, cache }: LoadingSettings): Loading {
+/** Puts probes into the modules that this thread loads. Calls `begins` when it begins to load one. */
+export function loadingOf({ options, cache }: LoadingSettings, begins: () => void): Loading {
     const folder = cache === undefined ? undefined : new ModuleCache(cache);
     const ids = idsOfProcess();
     const { allocator } = options;
@@ -67,6 +67,7 @@ export function loadingOf({ options, cache }: LoadingSettings): Loading {
         rewriteNow: (wasm, options) => named(checked(rewrite(rewriterModule(), wasm, options), options), options),
         rewriteElsewhere,
         isOwn: isNodes,
+        begins,
         warn,
         ...(allocator?.length && { probed: (symbols) => missingAllocators.add(symbols) }),
     };

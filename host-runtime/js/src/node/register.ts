@@ -9,10 +9,12 @@ import '../common/hook/global.js';
 import { hook } from '../common/hook/hook.js';
 import type { Loading } from '../common/hook/loading.js';
 import { isProfile } from '../common/profile/profile.js';
+import { hasContextManager } from '../common/trace/parent.js';
 import { reasonOf } from '../common/warn.js';
 import { hookSuspension } from '../common/recorder/suspension.js';
 import { hasMultiMemory } from '../common/recorder/lane.js';
 import type { Recorder } from '../common/recorder/recorder.js';
+import { prepareContexts } from './contexts.js';
 import { allowExit, unsupportedRuntime } from './engine.js';
 import { checkOptions, loadingOf, missingAllocators } from './loading.js';
 import { createRecorder, defaultPath, joinRecorder, leaveRecorder } from './index.js';
@@ -63,7 +65,7 @@ function register(): void {
         // A program may define this name itself.
         set: (value: unknown) => Object.defineProperty(globalThis, 'kperf', { value, writable: true, enumerable: true, configurable: true }),
     });
-    loading = settings.loading && loadingOf(settings.loading);
+    loading = settings.loading && loadingOf(settings.loading, () => void (hasContextManager() && prepareContexts()));
     const hooks = { recorder: begin, loading, warn };
     const reached = new WeakSet<object>([WebAssembly]);
     hook(hooks);

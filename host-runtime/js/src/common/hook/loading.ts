@@ -26,6 +26,8 @@ export interface LoadingHost {
     rewriteElsewhere(wasm: Uint8Array, options: RewriteOptions, key: string): Promise<Rewriting>;
     /** Whether the host itself loads this module, not the program. */
     isOwn(): boolean;
+    /** Called when the program begins to load a module. */
+    begins?(): void;
     /** Warns the user, once per line. */
     warn(line: string): void;
     /** Called with the symbol table of each module that got probes. */
@@ -138,6 +140,7 @@ export class Loading {
         if (!headers?.functions || headers.custom.some(({ name }) => name === SYMBOLS_SECTION)) return undefined;
         if (this.#host.isOwn()) return undefined;
         this.seen++;
+        this.#host.begins?.();
         return headers;
     }
 

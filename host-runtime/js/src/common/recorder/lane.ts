@@ -141,6 +141,18 @@ export class Lane {
         this.#arm();
     }
 
+    /**
+     * Makes the next event call `turn`, if no guest is on the thread's stack. Returns whether it does. In an outermost change no guest is,
+     * unless it resumes next on a stack of its own.
+     */
+    pause(change: 'outermost' | 'nested'): boolean {
+        if (this.#closed) return true;
+        if (this.depth === 0) this.#arm();
+        else if (change === 'outermost' && this.stack === 0) this.settle();
+        else return false;
+        return true;
+    }
+
     /** Switches recording off or on. Switching off closes the open frames of all stacks as unfinished. */
     setRecording(on: boolean): void {
         if (this.#closed || on === this.#on) return;

@@ -11,7 +11,7 @@ import type { Output } from './output.js';
 import { isProfile, makesProfile, Profile, type SamplerLink } from '../profile/profile.js';
 import { SharedStacks } from '../profile/shared-stack.js';
 import { HostSpans } from './spans.js';
-import { activeSpan, equalParents, parentPayload, type AskParent, type Parent } from '../trace/parent.js';
+import { activeSpan, equalParents, followManager, parentPayload, type AskParent, type Parent } from '../trace/parent.js';
 import { Stacks } from './stacks.js';
 import { Suspension, type Jspi } from './suspension.js';
 import { importsWith, type Exit } from './imports.js';
@@ -26,10 +26,18 @@ function jspi(): Jspi {
     return WebAssembly as unknown as Jspi;
 }
 
+/** Whether the event loop calls the other code, or code that a guest may have called. */
+export type ContextChange = 'outermost' | 'nested';
+
 /** A host's part of a recorder. */
 export interface RecorderSettings {
     /** Returns the parent of the guest's calls. Default: the active span of `@opentelemetry/api`. */
     parent?: AskParent | undefined;
+    /**
+     * Calls `change` before the program goes on in another async context, in which another span may be active, within a turn of the event
+     * loop. Returns a function that ends this.
+     */
+    contexts?: ((change: (change: ContextChange) => void) => () => void) | undefined;
     /** Called with each new lane, so that other threads can read it. */
     opened?: ((number: number, lane: SharedLane) => void) | undefined;
     /** Measures the cost of a probe. */
@@ -105,6 +113,10 @@ export class Recorder {
     #on = true;
     /** Set by `setParent`. */
     #parent: Parent | undefined;
+    /** The lanes whose guests have run in this turn and context. */
+    readonly #running = new Set<Member>();
+    /** Set while changes of contexts are noticed. */
+    #stopContexts: (() => void) | undefined;
     readonly #spans: HostSpans;
     /** The stacks of modules that make a profile with imported probes. */
     readonly #shared = new SharedStacks();
@@ -165,6 +177,7 @@ export class Recorder {
         const profile = inlined && isProfile(compiled);
         this.#checkClock(probed.counts);
         if (inlined && !profile) checkVersion(compiled);
+        this.#followContexts();
         if (profile) this.startSampler();
         if (!this.#begun.has(compiled)) this.#begin(probed.table, profile || this.#sharesStack(probed), inlined);
         this.#begun.add(compiled);
@@ -323,6 +336,7 @@ export class Recorder {
     /** Ends this thread's part: closes open frames and hands over the rest. Later events are dropped. */
     end(reason: Reason): void | Promise<void> {
         clearTimeout(this.#settling);
+        this.#stopContexts?.();
         const ended = this.#lanes.end(reason);
         if (ended || this.#retiring.size > 0) return Promise.all([ended, ...this.#retiring]).then(() => undefined);
     }
@@ -359,7 +373,7 @@ export class Recorder {
     #open(makeRecorder: MakeRecorder): Member {
         const { opened } = this.#settings;
         const number = this.#output.lane();
-        const begin = (): void => this.#writeParent(member, this.#parent ?? this.#askParent());
+        const begin = (): void => this.#beginTurn(member);
         const earlier = opened ? new SharedArrayBuffer(CONTROL + CAPACITY) : undefined;
         const member: Member = { lane: new Lane(makeRecorder, (block) => this.#output.block(number, block), begin, earlier, this.#on), number, parent: undefined };
         this.#numbers.push(number);
@@ -411,10 +425,28 @@ export class Recorder {
             void ended.then(() => this.#retiring.delete(ended));
         }
         if (lane instanceof Profile) this.#profiles.delete(lane);
+        for (const member of this.#running) if (member.lane === lane) this.#running.delete(member);
         this.#lanes.remove(lane);
         this.#numbers = this.#numbers.filter((other) => other !== number);
         if (this.#firstInlined === lane) this.#firstInlined = undefined;
         this.#output.ended(number);
+    }
+
+    /** Called when a guest begins to run in a turn of the event loop, or in another context of it. */
+    #beginTurn(member: Member): void {
+        this.#running.add(member);
+        this.#followContexts();
+        this.#writeParent(member, this.#parent ?? this.#askParent());
+    }
+
+    /** Begins to notice changes of contexts as soon as parents depend on them. */
+    #followContexts(): void {
+        if (this.#stopContexts) return;
+        const change = (change: ContextChange): void => {
+            for (const member of this.#running) if (member.lane.pause(change)) this.#running.delete(member);
+        };
+        if (!followManager(() => change('nested')) && !this.#settings.parent) return;
+        this.#stopContexts = this.#settings.contexts?.(change) ?? (() => undefined);
     }
 
     get #askParent(): AskParent {

@@ -33,8 +33,12 @@ export function parentPayload(parent: Parent | undefined): Uint8Array<ArrayBuffe
 const API = Symbol.for('opentelemetry.js.api.1');
 const SPAN = Symbol.for('OpenTelemetry Context Key SPAN');
 
+interface ContextManager {
+    active(): { getValue(key: symbol): unknown };
+    with(...given: unknown[]): unknown;
+}
 interface Registered {
-    context?: { active(): { getValue(key: symbol): unknown } };
+    context?: ContextManager;
 }
 
 interface SpanContext {
@@ -44,10 +48,35 @@ interface SpanContext {
     traceState?: { serialize(): string };
 }
 
-/** The active span of `@opentelemetry/api`, if the program uses it. That module isn't loaded: its registry is global. */
+/** The context manager of `@opentelemetry/api`, if the program has set one. That module isn't loaded: its registry is global. */
+function contextManager(): ContextManager | undefined {
+    return (globalThis as unknown as Record<symbol, Registered | undefined>)[API]?.context;
+}
+
+/** Whether the program may have active spans. */
+export function hasContextManager(): boolean {
+    return contextManager() !== undefined;
+}
+
+/** Calls `change` before and after calls of the context manager's `with`. Returns false if there is none. */
+export function followManager(change: () => void): boolean {
+    const manager = contextManager();
+    if (!manager) return false;
+    const original = manager.with;
+    manager.with = function (...given) {
+        change();
+        try {
+            return original.apply(this, given);
+        } finally {
+            change();
+        }
+    };
+    return true;
+}
+
+/** The active span of `@opentelemetry/api`, if the program uses it. */
 export function activeSpan(): Parent | undefined {
-    const api = (globalThis as unknown as Record<symbol, Registered | undefined>)[API];
-    const span = api?.context?.active().getValue(SPAN) as { spanContext(): SpanContext } | undefined;
+    const span = contextManager()?.active().getValue(SPAN) as { spanContext(): SpanContext } | undefined;
     if (!span) return undefined;
     const { traceId, spanId, traceFlags, traceState } = span.spanContext();
     const traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
