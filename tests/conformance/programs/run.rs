@@ -162,6 +162,7 @@ fn registered(mut command: Command, packages: &Packages, scratch: &Path) -> Comm
     );
     command.current_dir(&packages.folder).env("NODE_OPTIONS", format!("--import {register}"));
     command.env("KPERF_TRACE", scratch.join("trace.kperf")).env("KPERF_CACHE", scratch.join("cache"));
+    command.env("KPERF_IMPORTS", "0");
     command
 }
 

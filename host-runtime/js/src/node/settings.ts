@@ -67,7 +67,7 @@ function loadingFromEnvironment(env: NodeJS.ProcessEnv): LoadingSettings | undef
         match: oneOf(env, 'KPERF_MATCH', ['auto', 'glob', 'regex', 'text']),
         min_instructions: Number(min ?? 0),
         exports: isTrue(env['KPERF_EXPORTS']),
-        imports: isTrue(env['KPERF_IMPORTS']),
+        imports: env['KPERF_IMPORTS'] === undefined ? tellsImports(env) : isTrue(env['KPERF_IMPORTS']),
         leaf: oneOf(env, 'KPERF_LEAF', ['time', 'count']),
         clock: counts ? 'instructions' : 'host',
         ...allocationsOf({ sample: env['KPERF_ALLOCATIONS'], allocator: env['KPERF_ALLOCATOR'], isProfile }),
@@ -76,6 +76,14 @@ function loadingFromEnvironment(env: NodeJS.ProcessEnv): LoadingSettings | undef
     };
     const folder = env['KPERF_CACHE'];
     return { options, cache: ['0', 'off'].includes(folder ?? '') ? undefined : (folder ?? cacheFolder(env)) };
+}
+
+/**
+ * Whether calls of imports get probes unless the user says so: their time is no self time of their callers. But they execute no instructions, and
+ * are none of the few functions that somebody chose.
+ */
+function tellsImports(env: NodeJS.ProcessEnv): boolean {
+    return env['KPERF_CLOCK'] !== 'instructions' && env['KPERF_MIN_INSTRUCTIONS'] === undefined && !isTrue(env['KPERF_EXPORTS']);
 }
 
 /** Which allocations are recorded: `all`, or the number of bytes per sample, and the names of allocator functions. */

@@ -30,7 +30,8 @@ export function assembleFib() {
 
 /**
  * Runs a program in its own folder, beside `files`, and returns its output, status and traces. Paths replace the words
- * WORK, LIFE, FIB and REGISTER in its text. Variables that are undefined are not set.
+ * WORK, LIFE, FIB and REGISTER in its text. Variables that are undefined are not set. Imports get no probes unless KPERF_IMPORTS
+ * is undefined or 1.
  */
 export function run(program, options = {}) {
     const { args = [], env = {}, flags = [], register = true, name = 'app.mjs', files = {} } = options;
@@ -41,7 +42,7 @@ export function run(program, options = {}) {
         mkdirSync(dirname(join(cwd, path)), { recursive: true });
         writeFileSync(join(cwd, path), content);
     }
-    const all = Object.entries({ ...process.env, KPERF_CACHE: join(work, 'cache'), ...env });
+    const all = Object.entries({ ...process.env, KPERF_CACHE: join(work, 'cache'), KPERF_IMPORTS: '0', ...env });
     const given = Object.fromEntries(all.filter(([, value]) => value !== undefined));
     const { status, signal, stdout, stderr } = spawnSync(
         process.execPath, ['--no-warnings', ...flags, ...(register ? ['--import', REGISTER] : []), name, ...args],

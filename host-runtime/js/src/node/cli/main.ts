@@ -125,7 +125,7 @@ async function runRun(args: string[]): Promise<void> {
         KPERF_ONLY: patterns('--only', values.only),
         KPERF_SKIP: patterns('--skip', values.skip),
         KPERF_MATCH: oneOf('--match', values.match, 'auto', 'glob', 'regex', 'text'),
-        KPERF_IMPORTS: values.imports ? '1' : '0',
+        ...(values.imports && { KPERF_IMPORTS: '1' }),
         KPERF_PROBE: oneOf('--probe', values.probe, 'auto', 'import', 'inline'),
         KPERF_RECORD: oneOf('--record', values.record, 'trace', 'profile'),
         KPERF_CLOCK: values.clock,
