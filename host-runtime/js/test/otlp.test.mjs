@@ -30,7 +30,7 @@ const skip = collectorProgram() === undefined && 'there is no Collector, and no 
 /** Runs the program with this environment. */
 function run(env, ...args) {
     const register = join(PACKAGE, 'dist/node/register.js');
-    const options = { cwd: work, encoding: 'utf8', env: { ...process.env, NODE_NO_WARNINGS: '1', ...env } };
+    const options = { cwd: work, encoding: 'utf8', env: { ...process.env, NODE_NO_WARNINGS: '1', KPERF_SPAN_RATE: 'all', ...env } };
     return spawnSync(process.execPath, ['--import', register, program, ...args], options);
 }
 

@@ -4,8 +4,9 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { workerData } from 'node:worker_threads';
 import * as zlib from 'node:zlib';
-import { TraceCore } from '../common/trace/core.js';
+import { TraceCore, type SpansRequest } from '../common/trace/core.js';
 import { OtlpExporter } from '../common/otlp/exporter.js';
+import { SpanRate } from '../common/otlp/span-rate.js';
 import { coreModule } from './core.js';
 import { OWN_PATH, Follower, type Followed, type FollowerData } from './follower.js';
 import { giveWay } from './thread.js';
@@ -13,7 +14,8 @@ import { ownPathOf } from './trace-file.js';
 
 /** Milliseconds between reads at the end of the file. */
 const LOOK = 50;
-const DELAY = 5000;
+/** The default of `OtlpOptions.delay`. */
+const DELAY = 1000;
 const PIECE = 1 << 20;
 
 const data = workerData as FollowerData;
@@ -29,13 +31,18 @@ async function follow({ path, options }: FollowerData): Promise<Followed> {
     // Level 1 takes a third of the time of `CompressionStream`, and makes 5 % more bytes.
     const gzip = promisify<Uint8Array, zlib.ZlibOptions, Uint8Array<ArrayBuffer>>(zlib.gzip);
     const exporter = new OtlpExporter(options, (bytes) => gzip(bytes, { level: 1 }));
+    const rate = options.spansPerSecond === undefined ? undefined : new SpanRate(options.spansPerSecond);
     const core = await TraceCore.open(await coreModule(), { spans: options.spans ?? {} });
     const file = openSync(follower.begun === OWN_PATH ? ownPathOf(path) : path, 'r');
     const buffer = new Uint8Array(PIECE);
     let partial = performance.now();
+    const give = (request: SpansRequest): void => {
+        const limited = rate ? rate.limit(request) : request;
+        if (limited) exporter.send(limited);
+    };
     const send = async (): Promise<void> => {
         for (const request of core.requests()) {
-            exporter.send(request);
+            give(request);
             await exporter.room();
         }
     };
@@ -52,7 +59,7 @@ async function follow({ path, options }: FollowerData): Promise<Followed> {
             if (performance.now() - partial < (options.delay ?? DELAY)) continue;
             partial = performance.now();
             const request = core.partial();
-            if (request) exporter.send(request);
+            if (request) give(request);
         }
         core.end();
         await send();
@@ -61,7 +68,7 @@ async function follow({ path, options }: FollowerData): Promise<Followed> {
         // Also after a failure: requests may be on their way.
         await exporter.settled();
     }
-    return { delivery: exporter.delivery };
+    return { delivery: exporter.delivery, ...(rate && { left: rate.left }) };
 }
 
 function sleep(): Promise<void> {

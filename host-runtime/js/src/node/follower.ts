@@ -20,6 +20,8 @@ export const OWN_PATH = 2;
 export interface Followed {
     delivery?: Delivery;
     failure?: string;
+    /** The number of spans over `OtlpOptions.spansPerSecond`. */
+    left?: number;
 }
 
 export class Follower {

@@ -34,5 +34,6 @@ function sentLines(sent: Summary['sent'], path: string, quiet: boolean, otlp: Ot
     const url = tracesUrl(otlp);
     const trouble = sent.failure ?? (sent.delivery && undelivered(sent.delivery, url));
     if (trouble !== undefined) return [`${trouble.replace(/^kperf: /, '')}; \`kperf-wasm send ${path}\` sends them again`];
-    return !quiet && sent.delivery ? [`${sent.delivery.acknowledged} spans sent to ${url}`] : [];
+    const left = sent.left ? `, and ${sent.left} calls have none: at most ${otlp.spansPerSecond} a second (KPERF_SPAN_RATE=all sends all)` : '';
+    return !quiet && sent.delivery ? [`${sent.delivery.acknowledged} spans sent to ${url}${left}`] : [];
 }

@@ -120,7 +120,8 @@ function registerMain(): (module?: WebAssembly.Module) => Recorder {
     const begin = once((module?: WebAssembly.Module): Recorder => {
         // Unless set, the first module decides: a profile needs no ticker.
         const record = settings.record ?? (module && isProfile(module) ? 'profile' : 'trace');
-        const { clock, calibrate, otlp, sampling } = settings;
+        const { clock, calibrate, otlp, notSent, sampling } = settings;
+        if (notSent !== undefined) warn(`no spans are sent, only ${path} is written: ${notSent}`);
         allowExit();
         recorder = createRecorder({ path: file, clock, record, sampling, calibrate, ...(otlp && { otlp }) }, { signals, lines });
         recorder.onExit = (code, exit) => {

@@ -3,7 +3,7 @@
 import { parseClock } from '../common/clock/clock.js';
 import { parseSampling, type SamplingOptions } from '../common/profile/sampling.js';
 import { hasMultiMemory } from '../common/recorder/lane.js';
-import { otlpFromEnvironment } from '../common/otlp/settings.js';
+import { otlpFromEnvironment, type OtlpOptions } from '../common/otlp/settings.js';
 import { reasonOf } from '../common/warn.js';
 import type { RewriteOptions } from '../common/hook/rewriter.js';
 import type { LoadingSettings } from './loading.js';
@@ -44,9 +44,27 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
         quiet: isTrue(env['KPERF_QUIET']),
         /** Unset: modules get no probes when they are loaded. */
         loading: loadingFromEnvironment(env),
-        /** Unset: no spans are sent. */
-        otlp: otlpFromEnvironment(env),
+        ...sendingFromEnvironment(env),
     };
+}
+
+/** The default of `KPERF_SPAN_RATE`: an endpoint may be in the environment for other spans. */
+const SPANS_PER_SECOND = 1000;
+
+/** How spans are sent, and why not if the program's own settings for OpenTelemetry are not possible here. Throws if a variable of ours is invalid. */
+function sendingFromEnvironment(env: NodeJS.ProcessEnv): { otlp?: OtlpOptions; notSent?: string } {
+    const rate = env['KPERF_SPAN_RATE'] ?? String(SPANS_PER_SECOND);
+    if (rate !== 'all' && !/^[1-9]\d{0,8}$/.test(rate)) throw new TypeError(`KPERF_SPAN_RATE is \`${rate}\`: use a number of spans a second, or all`);
+    try {
+        const otlp = otlpFromEnvironment(env);
+        if (!otlp) return {};
+        if (env['KPERF_CLOCK'] === 'instructions') return { notSent: 'KPERF_CLOCK=instructions has no times' };
+        return { otlp: rate === 'all' ? otlp : { ...otlp, spansPerSecond: Number(rate) } };
+    } catch (error) {
+        const notSent = reasonOf(error);
+        if (notSent.startsWith('KPERF_')) throw error;
+        return { notSent };
+    }
 }
 
 /** Reads the variables for flags of `kperf-wasm rewrite`. `undefined` if modules get no probes. */

@@ -15,8 +15,10 @@ export interface OtlpOptions {
     timeout?: number;
     /** How long a request is retried, in milliseconds. Default: 60,000. */
     giveUpAfter?: number;
-    /** How long spans wait for others before they are sent, in milliseconds. Default: 5000. */
+    /** How long spans wait for others before they are sent, in milliseconds. Default: 1000. */
     delay?: number;
+    /** The maximum number of spans a second, in node; the spans around those come, too. Default: no limit. */
+    spansPerSecond?: number;
     /** The calls that become spans, and the resource's attributes. */
     spans?: SpanOptions;
 }

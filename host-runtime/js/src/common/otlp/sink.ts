@@ -6,7 +6,7 @@ import type { OtlpOptions } from './settings.js';
 import type { Delivery, Sink } from '../trace/trace.js';
 
 /** The default of `OtlpOptions.delay`. */
-const DELAY = 5000;
+const DELAY = 1000;
 
 export class OtlpSink implements Sink {
     readonly exporter: OtlpExporter;

@@ -92,7 +92,7 @@ export interface Summary {
     /** Preemptions of the thread that began the recording; in node on Linux only. */
     preempted?: Preempted;
     /** The fate of spans, if the recording sent any; not in the trace. */
-    sent?: { delivery?: Delivery; failure?: string };
+    sent?: { delivery?: Delivery; failure?: string; left?: number };
     /** The id of a process that writes to the same path: this trace is in `NAME-PID.kperf` instead. Not in the trace; in node only. */
     other?: number;
 }
