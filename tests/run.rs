@@ -51,7 +51,7 @@ fn an_untouched_module_is_probed_and_its_time_is_shown() {
     let folder = Folder::new();
     let ran = folder.run(&["run", &life("rust"), "5"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "5 steps, 19 live cells\n"));
-    assert!(ran.stderr.starts_with("clock: "), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("recording: exact counts"), "{}", ran.stderr);
     assert!(ran.stderr.contains("life::is_valid_position"), "{}", ran.stderr);
     assert!(ran.stderr.ends_with("# trace: life.kperf\n"), "{}", ran.stderr);
     let report =

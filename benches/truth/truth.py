@@ -3,8 +3,8 @@
 
 usage: truth.py KPERF-WASM [RUNS]
 
-The truth is known for known.wat (60 : 30 : 10). For the Game of Life it is the mean of many profiles (`--record profile`) of this
-machine while it is idle: the cheapest probes that there are. Conditions: idle; four busy processes; one processor.
+The truth is known for known.wat (60 : 30 : 10). For the Game of Life it is the mean of samples of the program without probes
+(`--repeat 1`, each in a process of its own) on this machine while it is idle. Conditions: idle; four busy processes; one processor.
 """
 import json
 import os
@@ -26,8 +26,9 @@ def shares(command, prefix):
     """The shares of self time and their errors, in points, by function."""
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "t.kperf"
-        run = [KPERF, "run", "-q", "--trace", trace, *command]
-        subprocess.run(prefix + run, check=True, stdout=subprocess.DEVNULL)
+        record = [] if "--record" in command or "--repeat" in command else ["--record", "profile"]
+        run = [KPERF, "run", "-q", "--trace", trace, *record, *command]
+        subprocess.run(prefix + run, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         report = subprocess.run([KPERF, "report", trace, "--format", "json"], check=True, capture_output=True)
     functions = json.loads(report.stdout)["functions"]
     return {f["name"]: (100 * f["share"], 100 * (f.get("share_error") or 0)) for f in functions}
@@ -55,7 +56,7 @@ def measure(program, command, truth, condition):
 
 def main():
     known = {"f": 60.0, "g": 30.0, "h": 10.0}
-    profiles = [shares(["--record", "profile", LIFE, "500"], []) for _ in range(RUNS)]
+    profiles = [shares(["--repeat", "1", LIFE, "500"], []) for _ in range(RUNS)]
     names = [name for name, (share, _) in profiles[0].items() if share > 5]
     life = {name: statistics.fmean(run.get(name, (0, 0))[0] for run in profiles) for name in names}
     print(f"{RUNS} runs each, load {os.getloadavg()[0]:.1f}\n")
@@ -64,8 +65,9 @@ def main():
     for condition in CONDITIONS:
         for length, rounds in (("10 ms", 4000), ("100 ms", 40000), ("2 s", 800000)):
             measure(f"known.wat, {length}", [KNOWN, str(rounds)], known, condition)
+        measure("known.wat, 100 ms, `--record trace`", ["--record", "trace", KNOWN, "40000"], known, condition)
         measure("Game of Life", [LIFE, "500"], life, condition)
-        measure("known.wat, 100 ms, `--record profile`", ["--record", "profile", KNOWN, "40000"], known, condition)
+        measure("Game of Life, `--repeat 10`", ["--repeat", "10", LIFE, "500"], life, condition)
 
 
 main()

@@ -32,8 +32,8 @@ pub enum Recording {
     /// calls on the stack of the guest's thread, if it can. The engine must support shared memories, and several memories if the
     /// module has its own. The host supplies `kperf:host.flush`.
     Count,
-    /// The same with the counts in a memory that isn't shared, which costs a call a third of it. Only who sees to it that nobody reads
-    /// the counts after the instance has gone can host it (`RecordedStore` of kperf-wasmtime).
+    /// The same with a global for each count, which costs a call a quarter of it. Only a host that finds globals in memory can read
+    /// them while the guest runs (`RecordedStore` of kperf-wasmtime). The engine needs nothing special.
     OwnCount,
     /// The samples of [`Recording::Count`] without its counts: functions stay as they are. The recorder in the module only announces
     /// its instances, so that the host samples a program without probes.

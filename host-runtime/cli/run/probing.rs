@@ -136,6 +136,10 @@ fn module(guest: Guest, args: &ProbeArgs, form: Form) -> anyhow::Result<(Guest, 
         {
             kperf_rewriter::rewrite(&guest.wasm, &options(Recording::imported())?)?
         }
+        // There may be no room for so many globals.
+        Err(_) if chosen.recording == Recording::OwnCount => {
+            kperf_rewriter::rewrite(&guest.wasm, &Options { recording: Recording::Count, ..chosen })?
+        }
         rewritten => rewritten?,
     };
     Ok((guest.rewritten(rewritten.wasm, vec![rewritten.symbols])?, rewritten.warnings))

@@ -14,6 +14,7 @@ use std::io::{self, IsTerminal, Read};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 use wasmtime::{Engine, Module};
 use wasmtime_wasi::I32Exit;
@@ -32,6 +33,8 @@ pub enum Repeat {
 pub const PERIOD: Duration = Duration::from_micros(200);
 /// No run takes so long, so each has one window.
 pub const WINDOW: Duration = Duration::from_secs(1 << 30);
+/// How long stdin may go on before we say that we wait for its end.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// The least number of runs whose shares have an error.
 const MIN_RUNS: u32 = 3;
 /// The greatest number of runs for `until`.
@@ -188,9 +191,22 @@ fn read_stdin() -> anyhow::Result<Option<Bytes>> {
     if stdin.is_terminal() {
         return Ok(None);
     }
-    let mut bytes = Vec::new();
-    stdin.lock().read_to_end(&mut bytes).context("failed to read stdin, which each run is to read")?;
-    Ok(Some(bytes.into()))
+    let (done, read) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = done.send(stdin.lock().read_to_end(&mut bytes).map(|_| bytes));
+    });
+    let bytes = match read.recv_timeout(PATIENCE) {
+        Err(RecvTimeoutError::Timeout) => {
+            output::status(
+                "--repeat waits for the end of stdin, which each run is to read (`< /dev/null`: nothing)",
+            );
+            read.recv().ok()
+        }
+        other => other.ok(),
+    };
+    let bytes = bytes.context("the thread that reads stdin has ended")?;
+    Ok(Some(bytes.context("failed to read stdin, which each run is to read")?.into()))
 }
 
 #[cfg(test)]

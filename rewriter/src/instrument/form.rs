@@ -39,7 +39,7 @@ forms! {
     Recording::Inline(Inline { clock: Clock::Instructions, .. }) => inline::Inline { counts: true },
     Recording::Profile { spans: false } => profile::Profile(recorder::Form::Profile),
     Recording::Profile { spans: true } => profile::Profile(recorder::Form::ProfileSpans),
-    Recording::Count => count::Count { counts: true, shares: true },
-    Recording::OwnCount => count::Count { counts: true, shares: false },
-    Recording::Sample => count::Count { counts: false, shares: true },
+    Recording::Count => count::Count(count::Counts::InMemory),
+    Recording::OwnCount => count::Count(count::Counts::InGlobals),
+    Recording::Sample => count::Count(count::Counts::Nowhere),
 }

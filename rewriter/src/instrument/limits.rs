@@ -19,7 +19,7 @@ pub(crate) fn check(info: &ModuleInfo<'_>, context: &Context<'_>, added_types: u
     }
     let functions = info.imported_funcs.len() + info.defined_types.len();
     let shift = context.shift as usize;
-    let own = context.parts.counts();
+    let own = context.parts.counts(context.places.functions);
     let counts = [
         ("types", info.types.len(), added_types as usize, MOST),
         ("imports", info.imports, context.parts.all_imports() as usize, MOST),

@@ -12,6 +12,7 @@ use crate::instrument::types::Types;
 use kperf_abi::FuncIndex;
 use kperf_abi::names::{self, exported};
 use kperf_abi::recorder::Form;
+use kperf_abi::shadow;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use wasm_encoder::reencode::{self, Reencode};
@@ -35,8 +36,8 @@ pub(crate) struct Parts {
     bodies: Vec<FunctionBody<'static>>,
     /// Pages of the added memory, by the number of functions.
     memory: Option<fn(u32) -> u32>,
-    /// Whether other threads may read the memory at any time.
-    shares: bool,
+    /// Whether each probed function has a global with its count, after the other globals.
+    counts: bool,
     globals: Vec<Global<'static>>,
     exports: Vec<(&'static str, ExternalKind, u32)>,
     names: HashMap<u32, &'static str>,
@@ -68,7 +69,7 @@ pub(crate) struct PartIndices {
     pub(crate) sample: u64,
 }
 
-/// The global that counts instructions.
+/// A global that counts.
 const COUNTER: wasm_encoder::GlobalType =
     wasm_encoder::GlobalType { val_type: wasm_encoder::ValType::I64, mutable: true, shared: false };
 
@@ -92,7 +93,7 @@ impl Parts {
             functions: Vec::new(),
             bodies: Vec::new(),
             memory: None,
-            shares: true,
+            counts: false,
             globals: Vec::new(),
             exports: Vec::new(),
             names: HashMap::new(),
@@ -203,9 +204,20 @@ impl Parts {
         !self.exports.is_empty()
     }
 
-    /// The same with a memory that isn't shared.
-    pub(crate) fn with_own_memory(self) -> Parts {
-        Parts { shares: false, ..self }
+    /// The same with counts in globals instead of a memory.
+    pub(crate) fn counting_in_globals(mut self) -> Parts {
+        self.exports.retain(|export| export.1 != ExternalKind::Memory);
+        Parts { counts: true, memory: None, ..self }
+    }
+
+    /// New index of the global with the first count.
+    pub(crate) fn first_count(&self, places: &PartIndices) -> u32 {
+        places.first_global + (self.globals.len() + shadow::MARK.len()) as u32
+    }
+
+    /// How many globals have counts or mark them, for so many probed functions.
+    fn count_globals(&self, functions: u32) -> usize {
+        if self.counts { shadow::MARK.len() + functions as usize } else { 0 }
     }
 
     /// Features that the memory needs of an engine, by LLVM's names.
@@ -217,7 +229,7 @@ impl Parts {
         let has_memory = self.has_memory();
         let several = (has_memory && memories > 0).then_some("multimemory");
         let mutable = exports_mutable || self.counter.is_some();
-        [(has_memory && self.shares).then_some("atomics"), several, mutable.then_some("mutable-globals")]
+        [has_memory.then_some("atomics"), several, mutable.then_some("mutable-globals")]
             .into_iter()
             .flatten()
             .collect()
@@ -235,11 +247,12 @@ impl Parts {
         self.own().len() as u32
     }
 
-    /// Numbers of added items, except types and imports.
-    pub(crate) fn counts(&self) -> Counts {
+    /// Numbers of added items for so many probed functions, except types and imports.
+    pub(crate) fn counts(&self, probed: u32) -> Counts {
         let functions = self.own().len();
         let memories = usize::from(self.has_memory());
         let globals = self.globals.len() + self.global_import_count() as usize;
+        let globals = globals + self.count_globals(probed);
         Counts { functions, memories, globals, exports: self.exports.len() }
     }
 
@@ -359,7 +372,7 @@ impl Parts {
             minimum: pages.into(),
             maximum: Some(pages.into()),
             memory64: false,
-            shared: self.shares,
+            shared: true,
             page_size_log2: None,
         }
         .encode(out);
@@ -382,6 +395,12 @@ impl Parts {
                 _ => mover.const_expr(global.init_expr.clone())?,
             };
             section.global(ty, &value);
+        }
+        if self.counts {
+            let zeros = (0..places.functions).map(|_| 0);
+            for value in shadow::MARK.into_iter().chain(zeros) {
+                section.global(COUNTER, &ConstExpr::i64_const(value as i64));
+            }
         }
         Ok(())
     }

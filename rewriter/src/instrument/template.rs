@@ -36,6 +36,8 @@ enum Piece {
     Code(Vec<u8>),
     Constant(usize),
     Local(fn(u32) -> Instruction<'static>, u32),
+    /// For an index that is this far from the function's id.
+    OfFunction(fn(u32) -> Instruction<'static>, u32),
     /// Marks the next instruction as a branch, and whether it is likely to be taken.
     Branch(bool),
 }
@@ -58,6 +60,12 @@ impl Template {
     /// Appends an instruction for the `n`-th of the probe's locals.
     pub(crate) fn local(mut self, instruction: fn(u32) -> Instruction<'static>, n: u32) -> Template {
         self.pieces.push(Piece::Local(instruction, n));
+        self
+    }
+
+    /// Appends an instruction for the index that is this far from the function's id.
+    pub(crate) fn of_function(mut self, instruction: fn(u32) -> Instruction<'static>, far: u32) -> Template {
+        self.pieces.push(Piece::OfFunction(instruction, far));
         self
     }
 
@@ -123,6 +131,11 @@ impl Template {
                 Piece::Code(code) => out.extend_from_slice(code),
                 Piece::Constant(n) => constants[*n].encode(out),
                 Piece::Local(instruction, n) => instruction(locals + n).encode(out),
+                Piece::OfFunction(instruction, far) => {
+                    if let Some(Constant::I32(id)) = constants.first() {
+                        instruction(id.wrapping_add(*far)).encode(out);
+                    }
+                }
                 Piece::Branch(likely) => hints.push((out.len() as u32, *likely)),
             }
         }

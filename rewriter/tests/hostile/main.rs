@@ -106,7 +106,7 @@ const FORMS: [(&str, Recording); 8] = [
     ("profile", Recording::Profile { spans: false }),
     ("profile with spans", Recording::Profile { spans: true }),
     ("count", Recording::Count),
-    ("count in a memory of its own", Recording::OwnCount),
+    ("count in globals", Recording::OwnCount),
     ("sample", Recording::Sample),
     ("import, with imports", Recording::imported()),
 ];

@@ -36,7 +36,7 @@ impl StoreLanes {
         // lanes. No memory of its engine moves when it grows (`define` has seen to that), so it stays there as
         // long as the store. Before `RecordedStore` drops the store, it closes the profile and takes it from
         // the sampler: the counts are not used after that.
-        let counts = unsafe { Counts::of_store(address, bytes, first, functions) };
+        let counts = unsafe { Counts::of_component(address, bytes, first, functions) };
         let counts = counts.ok_or_else(|| wasmtime::Error::msg(NO_RECORDER))?;
         let core = recording.open_lane(LaneMemory::own(), LaneEvents::SlowCalls);
         if inner.is_async {

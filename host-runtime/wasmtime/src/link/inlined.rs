@@ -1,5 +1,5 @@
 //! The host's side of recorders inside modules.
-#![allow(unsafe_code)] // A memory that isn't shared can't be read in another way by other threads.
+#![allow(unsafe_code)] // Globals can't be read in another way by other threads.
 
 use super::guards::{LaneGuard, ProfiledGuard};
 use super::module::{self, failed};
@@ -10,6 +10,7 @@ use crate::lanes::memory::LaneMemory;
 use crate::lanes::reason::reason_of;
 use crate::lanes::record::Before;
 use crate::lanes::state::StateGlobals;
+use crate::profile::globals;
 use crate::profile::sampling::Sampling;
 use crate::profile::{Counts, HostCalls, Native, Profiled, Shadow, Stack, Target, no_timer};
 use crate::recording::Recording;
@@ -17,13 +18,10 @@ use crate::recording::answered::Answered;
 use kperf_abi::names::{self, exported};
 use kperf_abi::shadow::STACK;
 use kperf_abi::word::Reason;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use wasmtime::{
-    AsContextMut, Caller, Engine, Extern, Func, Global, Linker, Memory, Module, SharedMemory, Val,
-};
+use wasmtime::{AsContextMut, Caller, Engine, Extern, Func, Global, Linker, Module, SharedMemory, Val};
 
 /// The lanes of a store whose modules have their recorder inside. Each instance is a lane, from its first event on.
 /// [`Recorder::link_inlined`](crate::Recorder::link_inlined) makes it.
@@ -128,7 +126,7 @@ impl Inlined {
         Inlined::link_with(recording, store, linker, Guards::default(), false)
     }
 
-    /// The same for a store that closes its guards before it is dropped: its modules may have their counts in memories of their own.
+    /// The same for a store that closes its guards before it is dropped: its modules may have their counts in globals.
     pub(crate) fn link_kept<T: 'static>(
         recording: &Arc<Recording>,
         store: impl AsContextMut<Data = T>,
@@ -165,12 +163,11 @@ impl Inlined {
         let flush = Func::wrap(&mut store, move |mut caller: Caller<'_, T>, address: u32, length: u32| {
             let memory = match caller.get_export(&memory) {
                 Some(Extern::SharedMemory(memory)) => memory,
-                Some(Extern::Memory(memory)) if is_profile_of(&mut caller) => {
+                None if is_profile_of(&mut caller) => {
                     if !is_kept {
                         return Err(wasmtime::Error::msg(NOT_KEPT));
                     }
-                    if !shared.has_profile(memory.data_ptr(&caller)) {
-                        let guard = shared.attach_own_counts(&mut caller, memory)?;
+                    if let Some(guard) = shared.attach_own_counts(&mut caller)? {
                         guards.add(Guard::Profile { _guard: guard });
                     }
                     return Ok(());
@@ -346,22 +343,21 @@ impl StoreInstances {
         self.attach_counts(caller, counts, id_base, true)
     }
 
-    /// The same for one whose counts are in a memory of its own.
+    /// The same for one whose counts are in globals; `None` if it began before.
     fn attach_own_counts<T: 'static>(
         &self,
         caller: &mut Caller<'_, T>,
-        memory: Memory,
-    ) -> wasmtime::Result<ProfiledGuard> {
+    ) -> wasmtime::Result<Option<ProfiledGuard>> {
         let [id_base, functions] = counted(caller)?;
-        let ty = memory.ty(&mut *caller);
-        if ty.maximum() != Some(ty.minimum()) {
-            return Err(wasmtime::Error::msg("the memory of the recorder inside may grow"));
+        let start = caller.get_export(&exported(names::START)).and_then(Extern::into_func);
+        let first = start.and_then(|start| globals::find(&mut *caller, &start, functions));
+        let first = first.ok_or_else(|| wasmtime::Error::msg(NOT_FOUND))?;
+        if self.has_profile(first.as_ptr().cast()) {
+            return Ok(None);
         }
-        let (address, bytes) = (memory.data_ptr(&mut *caller), memory.data_size(&mut *caller));
-        let address = NonNull::new(address).ok_or_else(too_small)?;
-        // SAFETY: a memory that can't grow stays in place until its store is dropped, and the store closes the profile before.
-        let counts = unsafe { Counts::of_store(address, bytes, id_base, functions) }.ok_or_else(too_small)?;
-        self.attach_counts(caller, counts, id_base, false)
+        // SAFETY: globals stay where they are until their store is dropped, and the store closes the profile before.
+        let counts = unsafe { Counts::of_globals(first, globals::GLOBAL, id_base, functions) };
+        self.attach_counts(caller, counts, id_base, false).map(Some)
     }
 
     fn attach_counts<T: 'static>(
@@ -486,8 +482,10 @@ impl Profile {
 }
 
 /// A module with counts of its own must run in a store that we keep.
-const NOT_KEPT: &str = "the module counts its calls in a memory that isn't shared: link it by \
-                        `RecordedStore::link_inlined`, or rewrite it with `Recording::Count`";
+const NOT_KEPT: &str = "the module counts its calls in globals: link it by `RecordedStore::link_inlined`, or rewrite it with \
+                        `Recording::Count`";
+const NOT_FOUND: &str = "this version of wasmtime keeps globals in another way than is known here: rewrite the module with \
+                         `Recording::Count`";
 
 /// Whether an instance makes a profile.
 fn is_profile_of<T: 'static>(caller: &mut Caller<'_, T>) -> bool {

@@ -1,6 +1,7 @@
 //! Profiles: exact counts of calls, and samples of the calls that are open.
 
 mod counts;
+pub(crate) mod globals;
 mod host_calls;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod native;

@@ -62,8 +62,8 @@ const SPARE_MEMORIES: usize = 16;
 /// The same for host functions, where a store may live for one request.
 const SPARE_LANES: usize = 256;
 
-/// What counting a call in a memory of the module's own costs at most, in nanoseconds: 0.01 to 0.8 were measured.
-const OWN_COUNT_NANOS: f64 = 0.8;
+/// What counting a call in a global costs at most, in nanoseconds: 0.01 to 0.3 were measured.
+const OWN_COUNT_NANOS: f64 = 0.3;
 
 /// Measures what a probe costs: `recorder::calibrate::probe_cost`, passed as a function, since it makes a recording of its own.
 pub(crate) type Measure = fn(&Engine, ClockChoice, Answered) -> Option<ProbeCost>;
@@ -100,7 +100,7 @@ pub(crate) struct Recording {
     answered: Mutex<Vec<Answered>>,
     /// The processor time of the process when the recording began. `None` under the test clock.
     began: Option<ProcessTime>,
-    /// Whether profiles have counted calls in memories that threads share, and in others.
+    /// Whether profiles have counted calls in memories that threads share, and in globals.
     counted: [AtomicBool; 2],
     /// The threads on which lanes were opened. Empty under the test clock.
     watched: Option<Arc<Watched>>,
@@ -234,12 +234,12 @@ impl Recording {
     }
 
     /// What the guests' probes cost, if they were all of one kind.
-    /// An instance counts its calls, in a memory that threads share or in one of its own.
+    /// An instance counts its calls, in a memory that threads share or in globals.
     pub(crate) fn note_counts(&self, is_shared: bool) {
         self.counted[usize::from(!is_shared)].store(true, Ordering::Relaxed);
     }
 
-    /// What counting a call costs at most, in nanoseconds, if all instances have their counts in memories of their own.
+    /// What counting a call costs at most, in nanoseconds, if all instances have their counts in globals.
     fn count_nanos(&self) -> Option<f64> {
         let [shared, own] = [0, 1].map(|which| self.counted[which].load(Ordering::Relaxed));
         (own && !shared).then_some(OWN_COUNT_NANOS)

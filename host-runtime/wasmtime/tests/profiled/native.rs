@@ -94,7 +94,7 @@ fn counts_of_a_module_s_own_need_a_store_that_ends_them() {
     assert!(format!("{error:?}").contains("`RecordedStore::link_inlined`"), "{error:?}");
     let summary = recorder.finish("completed").unwrap();
     assert_eq!(read(&trace.bytes()).calls[&(0, 102)], 10);
-    assert_eq!(summary.count_nanos, Some(0.8));
+    assert_eq!(summary.count_nanos, Some(0.3));
 }
 
 #[test]

@@ -1,5 +1,5 @@
 ;; --probe own-count --whole
-;; The counts are in a memory that isn't shared.
+;; Each count is a global, behind two that mark them.
 (module
   (memory 1)
   (func $f (export "f") (call $g))

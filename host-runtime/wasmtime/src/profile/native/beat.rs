@@ -65,7 +65,10 @@ impl Beat {
         let known = Thread::by_id(thread);
         let last = known.processor_time().unwrap_or(0);
         let job = Job::Beat(Beating { cells, thread: known, total: total.clone(), last });
-        ring.begin(thread, Task { job, clock: clock.clone(), pace: Arc::default(), period: timer::nanos(PERIOD) });
+        ring.begin(
+            thread,
+            Task { job, clock: clock.clone(), pace: Arc::default(), period: timer::nanos(PERIOD) },
+        );
         beat.timer = Some(Timer::start(thread, number, PERIOD)?);
         Ok(beat)
     }

@@ -9,8 +9,8 @@ use crate::clock::perf;
 use crate::clock::source::Clock;
 use kperf_abi::shadow::Slot;
 use std::cell::UnsafeCell;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// The samples of one instance on one thread. A ring is never freed, as a signal may come late: after its instance has ended, the
 /// next one reuses it.
