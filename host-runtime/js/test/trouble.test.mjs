@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -251,6 +251,45 @@ test('runtimes and engines that can record nothing are named in one line', () =>
     assert.equal(stdout, '5\n');
     const reason = 'a profile needs Node.js 22 or newer; KPERF_RECORD=trace records a trace';
     assert.equal(stderr, `kperf: nothing is recorded: ${reason}\n`);
+});
+
+test('functions without a probe are named, also when the module is in the cache', () => {
+    const local = `(local ${'i32 '.repeat(49_999)})`;
+    const full = Array.from({ length: 5 }, (_, n) => `(func $full${n} (param i32) (result i32) ${local} (local.get 0))`);
+    // Smaller modules aren't kept.
+    assembled('full.wasm', `(module (memory 1) (data (i32.const 0) "${'x'.repeat(1 << 15)}") ${full.join(' ')}
+        (func $ok (export "ok") (result i32) (call $full0 (i32.const 5))))`);
+    const env = { KPERF_CACHE: join(work, 'of-full') };
+    for (const kept of [0, 1]) {
+        assert.equal(existsSync(env.KPERF_CACHE) ? readdirSync(env.KPERF_CACHE).length : 0, kept);
+        const { stdout, stderr } = run(`
+            import { readFileSync } from 'node:fs';
+            const module = await WebAssembly.compile(readFileSync('WORK/full.wasm'));
+            const { length } = WebAssembly.Module.customSections(module, 'kperf.warnings');
+            console.log(new WebAssembly.Instance(module).exports.ok(), length);
+        `, { env });
+        assert.equal(stdout, '5 0\n');
+        const lines = [0, 1, 2].map((n) => `kperf: wasm-\\w+: no probe in \`full${n}\` .*no room for a local.*\\n`);
+        assert.match(stderr, new RegExp(lines.join('')));
+        assert.match(stderr, /^kperf: wasm-\w+: 2 more warnings, which `kperf-wasm rewrite` shows$/m);
+    }
+});
+
+test('a large module that is refused is refused from the cache at the next start', () => {
+    assembled('refused.wasm', `(module (import "kperf" "enter" (func (param i32) (result i32))) (memory 32)
+        (data (i32.const 0) "${'x'.repeat(1.1 * 2 ** 20)}") (func (export "five") (result i32) (i32.const 5)))`);
+    const env = { KPERF_CACHE: join(work, 'of-refused') };
+    const found = [0, 1].map(() => run(`
+        import { readFileSync } from 'node:fs';
+        const imports = { kperf: { enter: () => 0 } };
+        const { instance } = await WebAssembly.instantiate(readFileSync('WORK/refused.wasm'), imports);
+        console.log(instance.exports.five());`, { env }));
+    for (const { stdout, stderr } of found) {
+        assert.equal(stdout, '5\n');
+        assert.match(stderr, /^kperf: wasm-\w+ runs without probes: .*kperf.*\n$/);
+    }
+    const kept = readdirSync(env.KPERF_CACHE);
+    assert.deepEqual([kept.length, found[0].stderr], [1, found[1].stderr]);
 });
 
 test('settings that make no sense are told in one line', () => {

@@ -6,6 +6,7 @@ import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worke
 import { engine } from '../common/engine.js';
 import { OwnWorker } from './engine.js';
 import { Loading, type LoadingHost } from '../common/hook/loading.js';
+import { symbolsOf } from '../common/hook/module-headers.js';
 import { rewrite, rewritingOf, type RewriteOptions, type Rewriting, type Rewritten } from '../common/hook/rewriter.js';
 import { MissingAllocators } from '../common/trace/symbols.js';
 import { ModuleCache } from './module-cache.js';
@@ -13,6 +14,7 @@ import { ModuleIds } from './module-ids.js';
 import { REWRITER_VERSION } from '../common/hook/version-source.js';
 import type { RewriterData } from './rewriter-thread.js';
 import { warn } from './warn.js';
+import { warningsOf, withWarnings } from './warnings-section.js';
 
 const require = createRequire(import.meta.url);
 /** The folder of our own files. */
@@ -69,7 +71,11 @@ export function loadingOf({ options, cache }: LoadingSettings, begins: () => voi
         isOwn: isNodes,
         begins,
         warn,
-        ...(allocator?.length && { probed: (symbols) => missingAllocators.add(symbols) }),
+        probed(wasm, name) {
+            for (const warning of warningsOf(wasm)) warn(`${name}: ${warning}`);
+            const symbols = allocator?.length ? symbolsOf(wasm) : undefined;
+            if (symbols) missingAllocators.add(symbols);
+        },
     };
     return new Loading(host);
 }
@@ -119,7 +125,8 @@ function idsOfProcess(): ModuleIds {
 function checked(done: Rewritten, { module_name }: RewriteOptions): Rewriting {
     const warnings = done.summary?.warnings ?? [];
     for (const warning of warnings) if (warning.includes('` is no allocator here: ')) warn(`${module_name ?? 'a module'}: KPERF_ALLOCATOR: ${warning}`);
-    return rewritingOf(done);
+    const rewriting = rewritingOf(done);
+    return typeof rewriting === 'object' ? withWarnings(rewriting, warnings) : rewriting;
 }
 
 /** Adds the variable to the refusal of a pattern, and makes it one line. */

@@ -1,7 +1,7 @@
 /** Puts probes into modules when a program loads them. */
 
 import { SYMBOLS_SECTION } from '../constants.js';
-import { headersOf, symbolsOf, type ModuleHeaders } from './module-headers.js';
+import { headersOf, type ModuleHeaders } from './module-headers.js';
 import { reasonOf } from '../warn.js';
 import type { RewriteOptions, Rewriting } from './rewriter.js';
 
@@ -30,8 +30,8 @@ export interface LoadingHost {
     begins?(): void;
     /** Warns the user, once per line. */
     warn(line: string): void;
-    /** Called with the symbol table of each module that got probes. */
-    probed?(symbols: Uint8Array): void;
+    /** Called with each module that got probes. */
+    probed?(wasm: Uint8Array, name: string | undefined): void;
 }
 
 /** A module that got probes. */
@@ -88,10 +88,14 @@ export class Loading {
             const hash = host.hashLater ? await host.hashLater(wasm) : host.hash(wasm);
             const task = this.#task(wasm, headers, hash, name);
             if (task.known || wasm.length <= host.small) return this.#done(task, task.known ?? this.#attempt(task, wasm));
-            let rewriting = await host.rewriteElsewhere(wasm, task.options, task.key).catch(reasonOf);
+            let isFailed = false;
+            const elsewhere = (options: RewriteOptions, key: string): Promise<Rewriting> =>
+                host.rewriteElsewhere(wasm, options, key).catch((error: unknown) => ((isFailed = true), reasonOf(error)));
+            let rewriting = await elsewhere(task.options, task.key);
             const other = typeof rewriting === 'string' && instead(task.options);
-            if (other) rewriting = orRefusal(await host.rewriteElsewhere(wasm, other, this.#keyOf(hash, other)).catch(reasonOf), rewriting);
-            if (typeof rewriting !== 'string') host.keep(task.key, rewriting);
+            if (other) rewriting = orRefusal(await elsewhere(other, this.#keyOf(hash, other)), rewriting);
+            // A refusal is kept, but not that its thread failed.
+            if (!isFailed) host.keep(task.key, rewriting);
             return this.#done(task, { rewriting });
         } catch (error) {
             return this.#failed(name, error);
@@ -172,8 +176,7 @@ export class Loading {
         if (rewriting !== undefined) this.selected++;
         if (typeof rewriting === 'string') this.#host.warn(`${options.module_name} runs without probes: ${rewriting}`);
         if (typeof rewriting !== 'object') return undefined;
-        const symbols = this.#host.probed && symbolsOf(rewriting);
-        if (symbols) this.#host.probed?.(symbols);
+        this.#host.probed?.(rewriting, options.module_name);
         const sections: Loaded['sections'] = new Map();
         for (const { name, start, end } of headers.custom) sections.set(name, [...(sections.get(name) ?? []), wasm.slice(start, end)]);
         const source = hasTwin(options) && wasm.length <= MAX_SOURCE ? { wasm, options } : undefined;
