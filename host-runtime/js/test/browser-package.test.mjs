@@ -39,8 +39,9 @@ test('the package has what it should have, and nothing else', () => {
     for (const target of targets) assert.equal(paths.includes(target.slice(2)), true, target);
     // A page loads it before anything else. (64 KiB until its ticker learnt to nap, 72 until it could ask for probes,
     // 80 until `serve` could put them in and it reached workers of `data:` and frames, 84 until workers kept their own
-    // policy, 88 until tickers slept and samplers let instances rest, 91 until pages measured no probes any more.)
-    assert.equal(readFileSync(join(installed, 'dist/kperf.js')).length < 92 * 1024, true);
+    // policy, 88 until tickers slept and samplers let instances rest, 91 until pages measured no probes any more,
+    // 92 until many instances shared a recorder and suspended stacks had waits.)
+    assert.equal(readFileSync(join(installed, 'dist/kperf.js')).length < 96 * 1024, true);
 });
 
 test('node takes it by its name', () => {
@@ -110,12 +111,12 @@ test('its command rewrites modules and reports, from the package alone', async (
     const { stdout } = npx('report', 'run.kperf', '--limit', '1');
     assert.match(
         stdout,
-        /^# wall: [\d.]+ ms, completed; 3 calls of 3 functions\n *self % +self +total +calls  function\n[^\n]+ms +1  (outer|inner|leaf)\n\(2 more: --limit 3\)\n/,
+        /^# wall: [\d.]+ m?s, completed; 3 calls of 3 functions\n(# times: [^\n]+\n)? *self %( +±)? +self +total +calls  function\n[^\n]+s +1  (outer|inner|leaf)\n\(2 more: --limit 3\)\n/,
     );
     const life = join(ROOT, 'examples/game-of-life/c/life.wasm');
     const ran = npx('run', life, '--limit', '1', '--only', 'is*', '--only', 'nLive*', '--', '5');
     assert.deepEqual([ran.status, ran.stderr], [0, 'the trace is life.kperf\n']);
-    assert.match(ran.stdout, /^5 steps, 19 live cells\n# wall: [\d.]+ ms, completed; 18,000 calls of 2 functions\n/);
+    assert.match(ran.stdout, /^5 steps, 19 live cells\n# wall: [\d.]+ m?s, completed; 18,000 calls of 2 functions\n/);
     assert.equal(npx(
         'run', life, '-q', '--trace', 'profile.kperf', '--record', hasMultiMemory ? 'profile' : 'trace', '--', '7',
     ).stdout, '7 steps, 19 live cells\n');

@@ -101,6 +101,6 @@ test('the package\'s own report tells instructions as such', () => {
     );
     assert.equal(
         stdout,
-        '# count: 3 instr, completed; 1 calls of 1 functions\nself %     self    total  calls  function\n 100.0  3 instr  3 instr      1  count\n',
+        '# count: 3 instr, completed; 1 call of 1 function\nself %     self    total  calls  function\n 100.0  3 instr  3 instr      1  count\n',
     );
 });

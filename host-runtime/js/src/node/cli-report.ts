@@ -4,6 +4,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import type { Report } from '../common/trace/core.js';
 import { printable } from './cli-args.js';
 import { openTrace } from './core.js';
+import { exactText, plural, roughText, wilson } from './figures.js';
 
 /** Bytes of a trace that are read at a time. */
 const PIECE = 1 << 24;
@@ -40,23 +41,38 @@ type WithUnits<Of> = Of & Record<string, unknown>;
 function table(report: WithUnits<Report>, limit: number): string {
     const { outcome, calls, functions, sampling, warnings } = report;
     const counts = report['wall_instructions'] !== undefined;
-    const figure = (of: WithUnits<object>, key: string): string => (counts ? instructions : millis)(of[`${key}_${counts ? 'instructions' : 'nanos'}`] as number | null);
-    const head = ['self %', 'self', 'total', 'calls', 'function'];
-    const rows = functions.slice(0, limit).map((row) => [
-        row.share === null ? '-' : (100 * row.share).toFixed(1), figure({ ...row }, 'self'), figure({ ...row }, 'total'), row.calls.toLocaleString('en'), printable(row.name),
-    ]);
-    const widths = head.map((title, n) => Math.max(title.length, ...rows.map((row) => row[n]!.length)));
-    const line = (row: string[]): string => row.map((text, n) => (n === head.length - 1 ? text : text.padStart(widths[n]!))).join('  ');
+    const figure = (of: WithUnits<object>, key: string): number | null => of[`${key}_${counts ? 'instructions' : 'nanos'}`] as number | null;
+    const exact = (number: number | null): string => (number === null ? '-' : exactText(number, counts));
+    const samples = (sampling ?? report.ticks)?.effective_samples;
+    const all = report.self_nanos;
+    const rows = functions.slice(0, limit).map((row): string[] => {
+        const { share, share_error: error } = row;
+        const [own, total] = [figure({ ...row }, 'self'), figure({ ...row }, 'total')];
+        const end = [row.calls.toLocaleString('en'), printable(row.name)];
+        const percent = share === null ? '-' : (100 * share).toFixed(1);
+        if (error === undefined || samples === undefined || share === null) return [percent, '-', exact(own), exact(total), ...end];
+        // In a trace other programs, and what probes cost, add to the error of both.
+        const more = sampling ? 0 : Math.max(0, error - wilson(share, samples));
+        const rough = (nanos: number): string => roughText(nanos, all * (wilson(nanos / Math.max(1, all), samples) + more));
+        return [percent, (100 * error).toFixed(1), rough(own!), rough(total!), ...end];
+    });
+    const isSampled = functions.some(({ share_error: error }) => error !== undefined) && samples !== undefined;
+    const head = ['self %', '±', 'self', 'total', 'calls', 'function'];
+    const shown = [head, ...rows].map((row) => (isSampled ? row : row.filter((_, n) => n !== 1)));
+    const widths = shown[0]!.map((_, n) => Math.max(...shown.map((row) => row[n]!.length)));
+    const line = (row: string[]): string => row.map((text, n) => (n === row.length - 1 ? text : text.padStart(widths[n]!))).join('  ');
     const more = functions.length > limit ? [`(${functions.length - limit} more: --limit ${functions.length})`] : [];
-    const first = `# ${counts ? `count: ${figure(report, 'self')}` : `wall: ${figure(report, 'wall')}`}, ${printable(outcome ?? 'not completed')}; ${calls.toLocaleString('en')} calls of ${functions.length} functions`;
-    const sampled = sampling ? [`# samples: ${sampling.samples.toLocaleString('en')}, one in ${(sampling.period_nanos / 1e3).toFixed(3)} us: counts are exact, times are estimates`] : [];
-    return [first, ...sampled, line(head), ...rows.map(line), ...more, ...warnings.map((warning) => `# ${printable(warning)}`), ''].join('\n');
+    const length = counts ? `count: ${exact(figure(report, 'self'))}` : `wall: ${exact(figure(report, 'wall'))}`;
+    const first = `# ${length}, ${printable(outcome ?? 'not completed')}; ${plural(calls, 'call')} of ${plural(functions.length, 'function')}`;
+    return [first, ...timesLine(report), ...shown.map(line), ...more, ...warnings.map((warning) => `# ${printable(warning)}`), ''].join('\n');
 }
 
-function instructions(count: number | null): string {
-    return count === null ? '-' : `${count.toLocaleString('en')} instr`;
-}
-
-function millis(nanos: number | null): string {
-    return nanos === null ? '-' : `${(nanos / 1e6).toFixed(3)} ms`;
+/** What times rest on, if they are not exact. */
+function timesLine({ sampling, ticks }: Report): string[] {
+    if (sampling) {
+        const { samples, busy_nanos: busy, idle_nanos: idle, period_nanos: period } = sampling;
+        const distance = exactText(samples > 0 ? (busy + idle) / samples : period, false);
+        return [`# times: ${plural(samples, 'sample')}, one in ${distance}: counts of functions are exact; times, and counts by caller, are sampled`];
+    }
+    return ticks?.resolution_nanos ? [`# times: one tick in ${roughText(ticks.resolution_nanos, ticks.resolution_nanos / 10)}: times are sampled`] : [];
 }

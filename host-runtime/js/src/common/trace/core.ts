@@ -52,7 +52,7 @@ export interface ReportRow {
     total_nanos: number | null;
     self_nanos: number | null;
     share: number | null;
-    /** In a profile: half the width of the share's 95 % confidence interval. */
+    /** If times rest on samples or ticks: half the width of the share's 95 % confidence interval. */
     share_error?: number;
     average_nanos: number | null;
     /** `null` in a profile, which doesn't time calls one by one; so is the next. */
@@ -84,6 +84,12 @@ export interface Report {
         cut: number;
         busy_nanos: number;
         idle_nanos: number;
+    };
+    /** Of a trace with a ticker: the distance of its ticks as one meets it by chance, and the number of equally distant ticks with the same error. */
+    ticks?: {
+        count: number;
+        resolution_nanos: number | null;
+        effective_samples: number;
     };
     functions: ReportRow[];
     warnings: string[];
