@@ -66,6 +66,20 @@ test('a folder is served as file servers do it, and nothing that is not for othe
     assert.equal((await server.end()).status, 0);
 });
 
+test('service workers and shared workers are named once, since they run unrecorded', async () => {
+    const server = await start(app);
+    for (const [path, headers] of [
+        ['/app.js', { 'sec-fetch-dest': 'worker' }], ['/ours', { 'sec-fetch-dest': 'sharedworker' }],
+        ['/app.js', { 'sec-fetch-dest': 'serviceworker' }], ['/m.wasm', { 'service-worker': 'script' }],
+        ['/app.js', { 'sec-fetch-dest': 'serviceworker' }], ['/missing.js', { 'sec-fetch-dest': 'serviceworker' }],
+    ]) await get(server, path, headers);
+    const { stderr } = await server.end();
+    assert.deepEqual(stderr.split('\n').filter((line) => line.includes('unrecorded')), [
+        '/ours: a shared worker, which runs unrecorded', '/app.js: a service worker, which runs unrecorded',
+        '/m.wasm: a service worker, which runs unrecorded',
+    ]);
+});
+
 test('only what is to be shown gets the recorder', async () => {
     const server = await start(app, '--clock', 'ticker:2us');
     const conditions = { 'accept-encoding': 'gzip', 'if-none-match': '*', range: 'bytes=1-2' };

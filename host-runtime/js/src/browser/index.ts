@@ -108,7 +108,7 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
         const started = startTicker(clock, { periodNanos, resolutionNanos: resolution });
         ticker = started;
         time = started.time;
-        ready = until(() => hasTicked(started.memory) || started.failed());
+        ready = until(() => hasTicked(started.memory) || started.failed() !== undefined);
     }
     // Called when the trace begins or the recording ends. A ticker that doesn't run by then never will.
     const settled = (): ClockInfo => {
@@ -117,7 +117,7 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
         if (hasTicked(memory)) return tickingClock(info, periodNanos);
         stopTicker(memory);
         ticker = undefined;
-        info.no_ticker = failed() ? 'its worker was refused: a Content-Security-Policy has to allow `worker-src blob:`' : 'its worker had not started yet';
+        info.no_ticker = failed() ?? 'its worker had not started yet';
         console.warn(`kperf: there is no ticker, so every event reads the clock: ${info.no_ticker}`);
         return info;
     };

@@ -12,7 +12,7 @@ import { REWRITER_SOURCE } from './rewriter-source.js';
 import { REWRITER_VERSION } from '../common/hook/version-source.js';
 import type { RewriterAnswer, RewriterData } from './rewriter-thread.js';
 import { rewriteThere, rewriteThereNow } from './server.js';
-import { startOwn } from './workers.js';
+import { refusalOf, startOwn } from './workers.js';
 
 /** Settings of loading: see `PageConfig`. */
 export interface PageLoading extends Pick<RewriteOptions, 'only' | 'skip' | 'match' | 'imports'> {
@@ -74,14 +74,19 @@ async function rewriteElsewhere(url: string | undefined, wasm: Uint8Array, optio
 
 function inWorker(data: RewriterData): Promise<RewriterAnswer> {
     return new Promise((resolve, reject) => {
-        const worker = startOwn('rewriter', REWRITER_SOURCE);
+        let worker: Worker;
+        try {
+            worker = startOwn('rewriter', REWRITER_SOURCE);
+        } catch (error) {
+            return reject(new Error(refusalOf(error)));
+        }
         worker.onmessage = ({ data }: MessageEvent<RewriterAnswer>) => {
             worker.terminate();
             resolve(data);
         };
         worker.onerror = ({ message }) => {
             worker.terminate();
-            reject(new Error(message || 'its worker was refused: a Content-Security-Policy has to allow `worker-src blob:`'));
+            reject(new Error(message || refusalOf()));
         };
         worker.postMessage(data);
     });

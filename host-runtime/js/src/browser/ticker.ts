@@ -7,7 +7,7 @@ import { hasMultiMemory, type TimeSource } from '../common/recorder/lane.js';
 import { ISOLATED, isIsolated } from './isolation.js';
 import type { TickerData } from './ticker-thread.js';
 import { TICKER_SOURCE } from './ticker-source.js';
-import { startOwn } from './workers.js';
+import { refusalOf, startOwn } from './workers.js';
 
 /** Whether a ticker works here: the page shares memory with workers, and a module may have two memories. */
 export function tickerWorks(): boolean {
@@ -23,23 +23,23 @@ export function whyNoTicker(): string {
 /** A ticker whose worker may not run yet, or may have failed to start. */
 export interface Started extends Ticker {
     time: TimeSource;
-    /** Whether the worker failed to start. */
-    failed: () => boolean;
+    /** Why the worker failed to start; `undefined` if it didn't. */
+    failed: () => string | undefined;
 }
 
 /** Starts a ticker. Until its worker runs, recorders read the clock. */
 export function startTicker(clock: Clock, pace: TickerPace): Started {
     const memory = clockMemory();
-    let failed = false;
+    let failed: string | undefined;
     let worker: Worker | undefined;
     try {
         worker = startOwn('ticker', TICKER_SOURCE);
-        worker.addEventListener('error', () => (failed = true));
+        worker.addEventListener('error', () => (failed = refusalOf()));
         const data: TickerData = { memory, timeOrigin: performance.timeOrigin, ...pace };
         worker.postMessage(data);
-    } catch {
+    } catch (error) {
         // Some browsers throw if a Content-Security-Policy forbids the worker.
-        failed = true;
+        failed = refusalOf(error);
     }
     let cells = 0;
     const send = (change: CellChange): void => {

@@ -73,6 +73,12 @@ export function startOwn(name: 'ticker' | 'sampler' | 'rewriter', source: string
     return new OwnWorker(url, { name: `kperf-${name}` });
 }
 
+/** Why one of our workers didn't start. Browsers that throw say whether it was for Trusted Types. */
+export function refusalOf(error?: unknown): string {
+    const why = /Trusted/.test(String(error)) ? `the page has ${TRUSTED} (Trusted Types)` : 'a Content-Security-Policy has to allow `worker-src blob:`';
+    return `its worker was refused: ${why}`;
+}
+
 function isOurs(options: WorkerOptions | undefined): boolean {
     return OWN_NAME.test(options?.name ?? '');
 }
@@ -107,8 +113,7 @@ function allowsBlobs(policies: string, imports: boolean): boolean {
             const sources = names.map((name) => directives.find(([own]) => own === name)).find((directive) => directive !== undefined);
             return !sources || words.some((word) => sources.includes(word));
         };
-        const isOpen = !directives.some(([own]) => own === TRUSTED);
-        return isOpen && allows(OF_WORKERS, ['blob:']) && (!imports || allows(OF_SCRIPTS, ['blob:', "'strict-dynamic'"]));
+        return !directives.some(([own]) => own === TRUSTED) && allows(OF_WORKERS, ['blob:']) && (!imports || allows(OF_SCRIPTS, ['blob:', "'strict-dynamic'"]));
     });
 }
 
@@ -119,7 +124,9 @@ function allowsBlobs(policies: string, imports: boolean): boolean {
 function mayStartBlobs(imports: boolean): boolean {
     const metas = globalThis.document?.querySelectorAll<HTMLMetaElement>('meta[http-equiv="Content-Security-Policy" i]') ?? [];
     if (![...metas].every(({ content }) => allowsBlobs(content, imports)) || !allowsBlobs((ofHeader ??= askForPolicy()), imports)) {
-        warn('the workers of this page are not recorded, and can\'t run probed modules of the page: its Content-Security-Policy forbids workers from blobs (allow `worker-src blob:`, and for workers that are blobs `script-src blob:`, too)');
+        const all = [...metas].map(({ content }) => content).join() + ofHeader;
+        const why = all.toLowerCase().includes(TRUSTED) ? `has ${TRUSTED} (Trusted Types)` : 'forbids workers from blobs (allow `worker-src blob:`, and for workers that are blobs `script-src blob:`, too)';
+        warn(`the workers of this page are not recorded, and can't run probed modules of the page: its Content-Security-Policy ${why}`);
         return false;
     }
     return true;

@@ -14,6 +14,7 @@ import { CONDITIONS, OURS, answerOurs, tag } from './ours.js';
 import { makeRoom } from './policy.js';
 import type { Site } from './site.js';
 import type { Traces } from './traces.js';
+import { UnrecordedWorkers } from './unrecorded.js';
 
 /** The server's parts and settings. */
 export interface ServerSettings {
@@ -51,9 +52,10 @@ export function pageServer(settings: ServerSettings): Server {
             else respond(response, 502, `kperf-wasm serve: ${site.name} doesn't answer: ${reasonOf(error)}`);
         });
     };
+    const unrecorded = new UnrecordedWorkers();
     // The site limits how long a body may take.
     const server = createServer({ headersTimeout: PATIENCE, keepAliveTimeout: PATIENCE, requestTimeout: 0, maxHeaderSize: MAX_HEADERS }, (request, response) => {
-        handle(request, response, (path) => answer(settings, path, request, response));
+        handle(request, response, (path) => answer(settings, unrecorded, path, request, response));
     });
     server.on('upgrade', (request: IncomingMessage, socket: Socket, begun: Buffer) => {
         socket.on('error', () => socket.destroy());
@@ -84,11 +86,15 @@ function pathOf({ url = '/' }: IncomingMessage): string {
     return url.replace(/^https?:\/\/[^/?]*/i, '').replace(/^(?=\?|$)/, '/');
 }
 
-async function answer(settings: ServerSettings, path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answer(settings: ServerSettings, unrecorded: UnrecordedWorkers, path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { site } = settings;
     check(settings, request);
     if (path.startsWith(OURS)) return answerOurs(settings, path, request, response);
-    if (request.method !== 'GET' || !asksForPage(request.headers)) return pass(await site.answer(request, response, path), response);
+    if (request.method !== 'GET' || !asksForPage(request.headers)) {
+        const file = await site.answer(request, response, path);
+        if (file.statusCode === 200) unrecorded.note(path, request.headers);
+        return pass(file, response);
+    }
     const page = await site.answer(request, response, path, ['accept-encoding', ...CONDITIONS]);
     await withRecorder(settings, path, request.headers.host ?? '', page, response);
 }
