@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { createRecorder } from 'kperf-wasm';
 import { folder, probed, replay } from './support/cli.mjs';
-import { MemorySink } from './support/memory-sink.mjs';
+import { chunksOf, MemorySink } from './support/memory-sink.mjs';
 
 const work = folder();
 const bytes = probed('test/programs/calls.wat', join(work, 'calls.wasm'));
@@ -172,3 +172,17 @@ test('a sink that fails costs events, and they are counted', () => {
     assert.match(replay(sink.save(join(work, 'lost.kperf')), '--depth', '1'), /15\d+ events lost/);
 });
 
+
+test('a sink has what was recorded within some seconds, once', async () => {
+    const sink = new MemorySink();
+    const kperf = createRecorder({ sink, clock: 'precise' });
+    const { exports } = kperf.attach(new WebAssembly.Instance(module, kperf.imports({ host: { call() {} } }, module)));
+    exports.outer(1);
+    const blocks = () => chunksOf(sink.bytes()).filter(({ kind }) => kind === 'EVTS').length;
+    for (let n = 0; blocks() === 0 && n < 200; n++) await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.equal(blocks(), 1);
+    exports.leaf();
+    kperf.finishSync();
+    const calls = replay(sink.save(join(work, 'flushed.kperf')));
+    assert.deepEqual(calls.match(/\w+\(\)/g), ['outer()', 'inner()', 'leaf()', 'leaf()']);
+});

@@ -81,6 +81,8 @@ const OWNER_PATIENCE = 500;
 const GIVE_UP = 10_000;
 /** Milliseconds that sending may take at the program's end while the Collector takes spans. */
 const FOLLOWER_PATIENCE = 120_000;
+/** Milliseconds between flushes to a sink. */
+const FLUSH = 1000;
 /** The number of recordings that this thread has begun. */
 let recordings = 0;
 /** The first of these lanes wait until the ticker knows them, because their guests read the clock until then. Programs with more lanes make instances all the time, and don't wait. */
@@ -152,7 +154,15 @@ export function createRecorder(options: RecorderOptions = {}, whole?: WholeProce
     const time = timeSource(recording, clock);
     if (!recording.ticker) calibration = new Calibration(time, clock);
     const sample = (): SamplerLink => (options.sink && !test ? refuseToSample() : startSampler(recording, clock, output, true));
-    return new Recorder(output, time, { contexts: followContexts, parent: options.parent, cost: costOf(recording, calibration, clock, usage), opened: output instanceof HubOutput ? announce(recording, output) : undefined, sampler: sample, isProfile: recording.isProfile, firstInlined: allowInlining });
+    const recorder = new Recorder(output, time, { contexts: followContexts, parent: options.parent, cost: costOf(recording, calibration, clock, usage), opened: output instanceof HubOutput ? announce(recording, output) : undefined, sampler: sample, isProfile: recording.isProfile, firstInlined: allowInlining });
+    if (options.sink && !test) flushRegularly(recorder);
+    return recorder;
+}
+
+/** A file's writer reads the lanes by itself. A sink gets full blocks, and every second the rest. */
+function flushRegularly(recorder: Recorder): void {
+    const timer = setInterval(() => (recorder.finished ? clearInterval(timer) : recorder.flush()), FLUSH);
+    timer.unref();
 }
 
 /** Joins the recording of the thread that started this one; `undefined` if there is none. */
