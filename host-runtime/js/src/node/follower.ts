@@ -64,9 +64,15 @@ export class Follower {
         Atomics.notify(this.#words, DONE);
     }
 
+    /** Says that the file is complete. Returns whether the thread has ended. */
+    end(): boolean {
+        Atomics.store(this.#words, ENDED, 1);
+        return Atomics.load(this.#words, DONE) === 1;
+    }
+
     /** Ends the thread, and waits for its result. */
     finish(milliseconds: number): Followed {
-        Atomics.store(this.#words, ENDED, 1);
+        this.end();
         const waited = Atomics.wait(this.#words, DONE, 0, milliseconds);
         const length = this.#words[LENGTH]!;
         if (length === 0) return { failure: waited === 'timed-out' ? 'sending takes too long' : 'the sending thread has ended' };

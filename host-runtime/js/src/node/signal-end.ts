@@ -5,7 +5,7 @@ import { threadClock, ticksOf } from '../common/clock/clock.js';
 import { Reason } from '../common/constants.js';
 import type { Ticker } from '../common/clock/ticker.js';
 import { SamplerControl } from '../common/profile/sampler.js';
-import { Follower } from './follower.js';
+import { Follower, type Followed } from './follower.js';
 import { Hub } from './hub.js';
 import { HubOutput } from './hub-output.js';
 import { lastLines, type LastLines } from './last-lines.js';
@@ -30,30 +30,40 @@ const PATIENCE = 5000;
 /** Milliseconds between looks at the writer. */
 const LOOK = 10;
 
-/** Closes what is open, writes the rest, and reports the trace's path. */
-export function endTrace({ hub, origin, ticker, sampler, follower, lines }: RecordingParts, outcome: string): void {
+/** Closes what is open, writes the rest, and reports the trace's path. While spans are sent, this thread takes further signals. */
+export async function endTrace({ hub, origin, ticker, sampler, follower, lines }: RecordingParts, outcome: string): Promise<void> {
     const clock = threadClock(threadOffset(origin));
     const control = new SamplerControl(sampler);
     const isProfile = control.runs;
     const clockwork = { now: () => ticksOf(clock), ticker: () => ticker };
-    const sending = follower && { finish: () => new Follower(follower).finish(PATIENCE) };
+    const queue = new Hub(hub);
+    const stopOthers = (): void => {
+        endSampler(control, PATIENCE);
+        queue.park();
+    };
     let text: string;
     try {
-        const queue = new Hub(hub);
-        const stopOthers = (): void => {
-            endSampler(control, PATIENCE);
-            queue.park();
-        };
-        const output = new HubOutput(queue, clockwork, stopOthers, sending, PATIENCE);
-        text = lastLines(output.finish(outcome, Reason.Interrupted), isProfile, lines).join('');
+        const summary = new HubOutput(queue, clockwork, stopOthers, undefined, PATIENCE).finish(outcome, Reason.Interrupted);
+        const sent = follower && (await sentBy(new Follower(follower)));
+        text = lastLines({ ...summary, ...(sent && { sent }) }, isProfile, lines).join('');
     } catch (error) {
         text = `${error instanceof Error ? error.message : String(error)}\n`;
     }
     writeSync(2, text);
 }
 
+async function sentBy(follower: Follower): Promise<Followed> {
+    const end = performance.now() + PATIENCE;
+    while (!follower.end() && performance.now() < end) await pause();
+    return follower.finish(0);
+}
+
 /** Waits until another thread has ended the trace. */
 export async function traceEnds({ hub }: RecordingParts): Promise<void> {
     const end = performance.now() + PATIENCE;
-    while (!new Hub(hub).isOver && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, LOOK));
+    while (!new Hub(hub).isOver && performance.now() < end) await pause();
+}
+
+function pause(): Promise<void> {
+    return new Promise((resolve) => setTimeout(resolve, LOOK));
 }
