@@ -68,6 +68,29 @@ for (const record of modes) {
     }
 }
 
+const POSTED = `
+    import { readFileSync } from 'node:fs';
+    import { isMainThread, Worker, workerData } from 'node:worker_threads';
+    if (isMainThread) {
+        const module = new WebAssembly.Module(readFileSync('WORK/many.wasm'));
+        new Worker(new URL(import.meta.url), { workerData: module });
+    } else {
+        for (let n = 0; n < ${INSTANCES}; n++) {
+            new WebAssembly.Instance(workerData, { host: { call: (x) => x } }).exports.outer(n);
+            if (n % 10 === 0) await 0;
+        }
+    }`;
+for (const record of modes) {
+    test(`a ${record} of a thread that got the module from another one`, () => {
+        const { stderr, trace } = run(POSTED, { env: { KPERF_RECORD: record } });
+        const counts = Object.fromEntries(report(trace).functions.map(({ name, calls }) => [name, calls]));
+        assert.deepEqual(counts, { outer: INSTANCES, inner: INSTANCES, leaf: INSTANCES }, stderr);
+        // Node 20 has one for each thread.
+        const lanes = Number(/^lanes +(\d+)/m.exec(kperf('info', trace))?.[1]);
+        assert.equal(lanes < 60, true, kperf('info', trace));
+    });
+}
+
 test('with KPERF_PROBE=inline each instance keeps its own recorder', { skip: !hasMultiMemory }, () => {
     const { trace } = run(MAKE, { args: ['constructor'], env: { KPERF_PROBE: 'inline' } });
     assert.match(kperf('info', trace), new RegExp(`^lanes +${INSTANCES}$`, 'm'));

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worker_threads';
 import { engine } from '../common/engine.js';
 import { OwnWorker } from './engine.js';
-import { Loading, type LoadingHost } from '../common/hook/loading.js';
+import { Loading, type LoadingHost, type Source } from '../common/hook/loading.js';
 import { symbolsOf } from '../common/hook/module-headers.js';
 import { rewrite, rewritingOf, type RewriteOptions, type Rewriting, type Rewritten } from '../common/hook/rewriter.js';
 import { MissingAllocators } from '../common/trace/symbols.js';
@@ -69,6 +69,8 @@ export function loadingOf({ options, cache }: LoadingSettings, begins: () => voi
         rewriteNow: (wasm, options) => named(checked(rewrite(rewriterModule(), wasm, options), options), options),
         rewriteElsewhere,
         isOwn: isNodes,
+        share,
+        shared: (idBase) => sharedSources().find(({ options }) => options.id_base === idBase),
         begins,
         warn,
         probed(wasm, name) {
@@ -108,6 +110,26 @@ function stackOf(): string {
             else Reflect.deleteProperty(Error, name);
         }
     }
+}
+
+const SOURCES = 'kperf-wasm-sources';
+/** So many modules, and bytes of them, are kept for threads that start later. */
+const MAX_SOURCES = 32, MAX_SOURCE_BYTES = 16 << 20;
+
+/** The sources of modules that this thread, and those that started it, have rewritten. */
+function sharedSources(): readonly Source[] {
+    return (getEnvironmentData(SOURCES) as unknown as Source[] | undefined) ?? [];
+}
+
+/** Keeps a source for threads that start later and get the module from this one. */
+function share(source: Source): void {
+    const known = sharedSources();
+    const bytes = known.reduce((sum, { wasm }) => sum + wasm.length, source.wasm.length);
+    if (known.length >= MAX_SOURCES || bytes > MAX_SOURCE_BYTES || known.some(({ options }) => options.id_base === source.options.id_base)) return;
+    const wasm = new Uint8Array(new SharedArrayBuffer(source.wasm.length));
+    wasm.set(source.wasm);
+    source.wasm = wasm;
+    setEnvironmentData(SOURCES, [...known, { ...source }] as unknown as Parameters<typeof setEnvironmentData>[1]);
 }
 
 let idsHere: ModuleIds | undefined;

@@ -30,6 +30,9 @@ export interface LoadingHost {
     begins?(): void;
     /** Warns the user, once per line. */
     warn(line: string): void;
+    /** Keeps a source for threads that get the module from this one; and finds the source of such a module, by its first id. */
+    share?(source: Source): void;
+    shared?(idBase: number): Source | undefined;
     /** Called with each module that got probes. */
     probed?(wasm: Uint8Array, name: string | undefined): void;
 }
@@ -73,7 +76,7 @@ export class Loading {
             const loaded = this.#done(task, task.known ?? this.#attempt(task, wasm));
             // The program may change its bytes.
             if (loaded?.source) loaded.source.wasm = wasm.slice();
-            return loaded;
+            return this.#shared(loaded);
         } catch (error) {
             return this.#failed(name, error);
         }
@@ -87,7 +90,7 @@ export class Loading {
             if (!headers) return undefined;
             const hash = host.hashLater ? await host.hashLater(wasm) : host.hash(wasm);
             const task = this.#task(wasm, headers, hash, name);
-            if (task.known || wasm.length <= host.small) return this.#done(task, task.known ?? this.#attempt(task, wasm));
+            if (task.known || wasm.length <= host.small) return this.#shared(this.#done(task, task.known ?? this.#attempt(task, wasm)));
             let isFailed = false;
             const elsewhere = (options: RewriteOptions, key: string): Promise<Rewriting> =>
                 host.rewriteElsewhere(wasm, options, key).catch((error: unknown) => ((isFailed = true), reasonOf(error)));
@@ -96,10 +99,20 @@ export class Loading {
             if (other) rewriting = orRefusal(await elsewhere(other, this.#keyOf(hash, other)), rewriting);
             // A refusal is kept, but not that its thread failed.
             if (!isFailed) host.keep(task.key, rewriting);
-            return this.#done(task, { rewriting });
+            return this.#shared(this.#done(task, { rewriting }));
         } catch (error) {
             return this.#failed(name, error);
         }
+    }
+
+    /** The source of a module that another thread has rewritten. */
+    sourceOf(idBase: number): Source | undefined {
+        return this.#host.shared?.(idBase);
+    }
+
+    #shared(loaded: Loaded | undefined): Loaded | undefined {
+        if (loaded?.source) this.#host.share?.(loaded.source);
+        return loaded;
     }
 
     /** A module with imported probes and the same ids; `undefined` if there is none. */
@@ -119,7 +132,9 @@ export class Loading {
         return rewritten.then((rewriting) => (typeof rewriting === 'object' ? rewriting : undefined));
     }
 
-    #imported({ wasm, options: inlined }: Source): { wasm: Uint8Array; options: RewriteOptions; key: string } {
+    #imported({ wasm: kept, options: inlined }: Source): { wasm: Uint8Array; options: RewriteOptions; key: string } {
+        // Not shared memory, which engines' functions refuse.
+        const wasm = kept.slice();
         const options: RewriteOptions = { ...inlined, probe: 'import' };
         return { wasm, options, key: this.#keyOf(this.#host.hash(wasm), options) };
     }

@@ -3,7 +3,9 @@
  * has a memory for each instance, which takes milliseconds to make when there are thousands.
  */
 
-import { engine } from '../engine.js';
+import { SYMBOLS_SECTION } from '../constants.js';
+import { engine, perModule, sectionsOf } from '../engine.js';
+import { readSymbols } from '../trace/symbols.js';
 import type { Loaded, Loading, Source } from './loading.js';
 
 interface Twin {
@@ -38,10 +40,20 @@ export class Twins {
 
     /** A module's twin; the module itself if it has none. If the program `waits`, a twin is made now, otherwise a large one is made meanwhile. */
     twinOf(module: WebAssembly.Module, waits: boolean): WebAssembly.Module {
-        const twin = this.#twins.get(module);
+        const twin = this.#twins.get(module) ?? this.#adopted(module);
         if (!twin) return module;
         if (!twin.begun) this.#make(twin, waits);
         return twin.module ?? module;
+    }
+
+    /** The twin of a module that another thread has rewritten. */
+    #adopted(module: WebAssembly.Module): Twin | undefined {
+        const idBase = idBaseOf(module);
+        const source = idBase === undefined ? undefined : this.#loading.sourceOf(idBase);
+        if (!source) return undefined;
+        const twin = { source, begun: false };
+        this.#twins.set(module, twin);
+        return twin;
     }
 
     #make(twin: Twin, waits: boolean): void {
@@ -60,3 +72,9 @@ export class Twins {
         }
     }
 }
+
+/** The first id of a module with probes. */
+const idBaseOf = perModule((module) => {
+    const table = sectionsOf(module, SYMBOLS_SECTION)[0];
+    return table && readSymbols(new Uint8Array(table)).idBase;
+});
