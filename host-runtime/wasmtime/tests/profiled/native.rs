@@ -80,7 +80,7 @@ fn counts_of_a_module_s_own_need_a_store_that_ends_them() {
     let mut kept = recorder.recorded_store(Store::new(&engine, ())).unwrap();
     let lanes = kept.link_inlined(&mut linker).unwrap();
     let instance = linker.instantiate(&mut kept, &module).unwrap();
-    let down = instance.get_typed_func::<i32, ()>(&mut kept, "down").unwrap();
+    let down = instance.get_typed_func::<i32, i32>(&mut kept, "down").unwrap();
     lanes.call(&mut kept, |store| down.call(store, 9)).unwrap();
     assert_eq!(lanes.profiles(), 1);
     // Whoever has the lanes has nothing to read after the store.
