@@ -27,7 +27,7 @@ function constantsOf(path) {
 
 test('words are those of the recorder', () => {
     const word = constantsOf('guest-shim/src/word.rs');
-    for (const name of ['TIME', 'LEAVE', 'UNWIND', 'WIDE_TIME', 'SWITCH', 'MARK', 'MAX_PAYLOAD']) {
+    for (const name of ['TIME', 'LEAVE', 'UNWIND', 'WIDE_TIME', 'SWITCH', 'MARK', 'WAIT', 'MAX_PAYLOAD']) {
         assert.equal(constants[name], word[name], name);
     }
 });

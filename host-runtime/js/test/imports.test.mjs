@@ -1,11 +1,8 @@
 // Time in imported functions is their own, and waiting is nobody's self time.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { hasMultiMemory, PACKAGE } from './support/cli.mjs';
-import { assembled, report, run, work } from './support/program.mjs';
+import { hasMultiMemory } from './support/cli.mjs';
+import { assembled, report, run } from './support/program.mjs';
 
 assembled('host.wasm', `(module (import "host" "wait" (func $wait (param i32) (result i32)))
     (func $inner (param i32) (result i32) (call $wait (local.get 0)))
@@ -40,3 +37,36 @@ test('imports have no calls if the user says so, or chose few functions', () => 
         assert.equal(names(report(trace)).includes('host.wait'), false, JSON.stringify(env));
     }
 });
+
+assembled('suspended.wasm', `(module (import "host" "sleep" (func $sleep (param i32) (result i32)))
+    (func $inner (param i32) (result i32) (call $sleep (local.get 0)))
+    (func (export "outer") (param i32) (result i32) (call $inner (local.get 0))))`);
+const SLEEPS = `
+    import { readFileSync } from 'node:fs';
+    const sleep = async (x) => {
+        await new Promise((done) => setTimeout(done, 20));
+        return x;
+    };
+    const host = { sleep: new WebAssembly.Suspending(sleep) };
+    const { instance } = await WebAssembly.instantiate(readFileSync('WORK/suspended.wasm'), { host });
+    const outer = WebAssembly.promising(instance.exports.outer);
+    const all = await Promise.all(Array.from({ length: 40 }, (_, n) => outer(n)));
+    console.log(all.reduce((sum, n) => sum + n));`;
+const cannotSuspend = !('Suspending' in WebAssembly) && 'this node cannot suspend guests';
+
+for (const probe of ['inline', 'import']) {
+    for (const imports of ['0', '1']) {
+        test(`what a suspended stack waits is no self time (${probe}, imports ${imports})`, { skip: cannotSuspend }, () => {
+            const env = { KPERF_PROBE: probe, KPERF_IMPORTS: imports, KPERF_CLOCK: 'precise' };
+            const { stdout, stderr, trace } = run(SLEEPS, { env });
+            assert.equal(stdout, '780\n', stderr);
+            const { functions, wall_nanos: wall } = report(trace);
+            const outer = functions.find(({ name }) => name === 'outer');
+            const self = functions.filter(({ name }) => !name.startsWith('[')).map((row) => row.self_nanos);
+            // 40 times 20 ms at the same time.
+            assert.deepEqual([outer.calls, outer.total_nanos >= 40 * 19e6], [40, true], JSON.stringify(functions));
+            const sum = self.reduce((sum, nanos) => sum + nanos);
+            assert.equal(sum < wall, true, JSON.stringify({ sum, wall, functions }));
+        });
+    }
+}

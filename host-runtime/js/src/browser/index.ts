@@ -134,7 +134,7 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
     const sampling = parseSampling({ every: WINDOW, ...options.sampling }, navigator.hardwareConcurrency);
     let sampler: PageSampler | undefined;
     const sample = (): PageSampler => (sampler = new PageSampler(now, output, sampling));
-    const recorder = new PageRecorder(output, time, { parent: options.parent, sampler: sample, isProfile: options.record === 'profile' }, sink, ready, () => sampler);
+    const recorder = new PageRecorder(output, time, { parent: options.parent, sampler: sample, isProfile: options.record === 'profile', now: made ? undefined : clock.now }, sink, ready, () => sampler);
     // The worker starts only when this thread rests. If it can't start, the first module that needs it throws.
     if (options.record === 'profile' && globalThis.crossOriginIsolated === true) recorder.startSampler();
     return recorder;

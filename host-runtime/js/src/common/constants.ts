@@ -60,6 +60,8 @@ export const WIDE_TIME = 0xe0000000;
 export const SWITCH = 0xe4000000;
 /** Tag of a mark. */
 export const MARK = 0xe8000000;
+/** Tag of a wait. */
+export const WAIT = 0xf8000000;
 
 /** Why frames were closed without a leave. */
 export const Reason = {

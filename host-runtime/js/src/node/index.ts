@@ -154,7 +154,7 @@ export function createRecorder(options: RecorderOptions = {}, whole?: WholeProce
     const time = timeSource(recording, clock);
     if (!recording.ticker) calibration = new Calibration(time, clock);
     const sample = (): SamplerLink => (options.sink && !test ? refuseToSample() : startSampler(recording, clock, output, true));
-    const recorder = new Recorder(output, time, { contexts: followContexts, parent: options.parent, cost: costOf(recording, calibration, clock, usage), opened: output instanceof HubOutput ? announce(recording, output) : undefined, sampler: sample, isProfile: recording.isProfile, firstInlined: allowInlining });
+    const recorder = new Recorder(output, time, { contexts: followContexts, parent: options.parent, cost: costOf(recording, calibration, clock, usage), opened: output instanceof HubOutput ? announce(recording, output) : undefined, sampler: sample, isProfile: recording.isProfile, now: recording.artificial ? undefined : clock.now, firstInlined: allowInlining });
     if (options.sink && !test) flushRegularly(recorder);
     return recorder;
 }
@@ -176,7 +176,7 @@ export function joinRecorder(): Recorder | undefined {
     // The writer reads this thread's lanes if the thread is terminated, so it must run before they are announced.
     hub.waitForWriter(THREAD_START);
     const output = new HubOutput(hub);
-    return new Recorder(output, time, { contexts: followContexts, cost: costOf(recording, new Calibration(time, clock), clock), opened: announce(recording, output), sampler: () => startSampler(recording, clock, output, false), isProfile: recording.isProfile, firstInlined: allowInlining });
+    return new Recorder(output, time, { contexts: followContexts, cost: costOf(recording, new Calibration(time, clock), clock), opened: announce(recording, output), sampler: () => startSampler(recording, clock, output, false), isProfile: recording.isProfile, now: recording.artificial ? undefined : clock.now, firstInlined: allowInlining });
 }
 
 /** Hands over what this thread has recorded, when it ends. */

@@ -270,17 +270,22 @@ impl<V: Visitor> Step<'_, V> {
             });
         }
         self.lane.now = self.lane.now.max(batch.start_ticks);
-        self.lane.last = self.lane.now;
         self.lane.elsewhere = batch.elsewhere;
         let mut events = batch.events;
         let after_a_gap = std::mem::take(&mut self.lane.after_a_gap);
+        let mut is_known = !after_a_gap;
         while let Some((&TimedEvent { event: Event::Lost { events: lost }, .. }, rest)) = events.split_first()
         {
             self.lost(lost)?;
             events = rest;
+            is_known = false;
         }
         let depth = batch.depth as usize;
         let open = self.lane.depth();
+        // A stack may begin with a wait for the time in which it was suspended.
+        if !is_known || open == 0 || depth != open {
+            self.lane.last = self.lane.now;
+        }
         if depth != open {
             if !after_a_gap {
                 self.problems.add(Problem::DepthDiffers {

@@ -70,6 +70,28 @@ fn a_pause_is_nobody_s_own_time() {
 }
 
 #[test]
+fn a_suspended_stack_waits_in_its_innermost_call() {
+    check(
+        &[(0, 0, 0, "main{ 1 await{ 2"), (0, 2, 50, "own=46 3 } 1 }"), (0, 0, 90, "own=20 other{ 1 }")],
+        "
+        main: 1 call, total 54, self 2
+          await: 1 call, total 52, self 6
+            [waiting]: 0 calls, total 46, self 46
+        other: 1 call, total 1, self 1
+        ",
+    );
+    // No longer than it was suspended.
+    check(
+        &[(0, 0, 0, "main{ 1 await{ 2"), (0, 2, 50, "own=1000 3 } 1 }")],
+        "
+        main: 1 call, total 54, self 2
+          await: 1 call, total 52, self 3
+            [waiting]: 0 calls, total 49, self 49
+        ",
+    );
+}
+
+#[test]
 fn a_call_may_span_batches() {
     check(
         &[(0, 0, 0, "main{ 1 step{ 10"), (0, 2, 7, "4 } 1"), (0, 1, 12, "5 }")],

@@ -135,6 +135,9 @@ export class Profile {
 
     flush(): void {}
 
+    /** Samples are taken of the running stack only. */
+    wait(): void {}
+
     /** Switches it off or on. The sampler notices at its next look. */
     setRecording(on: boolean): void {
         if (on === this.#on) return;

@@ -1,6 +1,6 @@
 /** The recorder whose functions probed modules import: an instance of guest-shim's. */
 
-import { HOST_MODULE, MEMORY_PAGES, POSITION } from '../constants.js';
+import { HOST_MODULE, MARK, MEMORY_PAGES, POSITION } from '../constants.js';
 import { instantiate } from '../instantiate.js';
 import type { LaneRecorder, TimeSource } from './lane.js';
 import type { TickerWatch } from '../clock/ticker-watch.js';
@@ -78,6 +78,13 @@ export class ImportedRecorder implements LaneRecorder {
 
     get stack(): number {
         return this.#recorder['state.stack'].value;
+    }
+
+    /** Writes a mark and replaces it. */
+    put(word: number): void {
+        this.mark(0);
+        const at = this.position / 4 - 1;
+        if (this.#words[at] === MARK) this.#words[at] = word;
     }
 
     clear(): void {}

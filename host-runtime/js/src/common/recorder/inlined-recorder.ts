@@ -173,7 +173,7 @@ class InlinedRecorder implements LaneRecorder {
 
     enter(funcId: number): number {
         const head = this.#of('state.head');
-        if (!head || !this.#put(funcId)) return 0;
+        if (!head || !this.put(funcId)) return 0;
         head.value += FRAME;
         return depthOf(head);
     }
@@ -182,7 +182,7 @@ class InlinedRecorder implements LaneRecorder {
         const head = this.#of('state.head');
         if (!head || depthOf(head) === 0 || token > depthOf(head)) return;
         if (token !== 0 && token < depthOf(head)) this.close(Reason.Caught, token);
-        if (this.#put(LEAVE)) head.value -= FRAME;
+        if (this.put(LEAVE)) head.value -= FRAME;
     }
 
     close(reason: number, depth: number): void {
@@ -212,8 +212,8 @@ class InlinedRecorder implements LaneRecorder {
         this.setRecording(false);
     }
 
-    /** Writes a word. Inlined probes can't be called from outside, so it writes a mark and replaces it. */
-    #put(word: number): boolean {
+    /** Writes a word, and returns whether it did. Inlined probes can't be called from outside, so it writes a mark and replaces it. */
+    put(word: number): boolean {
         const words = this.#words;
         // A full block is handed over first, so the mark may be the block's first word.
         this.mark(0);

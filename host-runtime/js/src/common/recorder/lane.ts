@@ -1,12 +1,15 @@
 /** A recorder's lane: takes its blocks, and arms it between turns of the event loop. */
 
-import { BLOCK_HEADER, CAPACITY, Reason, SAVED_DEPTHS, STACKS, START } from '../constants.js';
+import { BLOCK_HEADER, CAPACITY, Reason, SAVED_DEPTHS, STACKS, START, WAIT } from '../constants.js';
 import { restOf } from './lane-reader.js';
 import {
     ARMED, BLOCKS, CHANGES, CONTROL, EARLIER_ARMED, EARLIER_LENGTH, GIVES, GIVES_EARLIER, GIVES_OWN, SENT, type SharedLane,
 } from './shared-lane.js';
 import type { TickerWatch } from '../clock/ticker-watch.js';
 import { RECORDER_TICKER } from '../wasm-source.js';
+
+/** Tag of a wait of the thread itself, and the largest number in one. */
+const OWN_WAIT = WAIT + 2 ** 23, WAIT_BITS = 2 ** 22 - 1;
 
 /** A recorder's source of time. */
 export type TimeSource =
@@ -50,6 +53,8 @@ export interface LaneRecorder {
     close(reason: number, depth: number): void;
     switch(stack: number): void;
     mark(value: number): void;
+    /** Writes a word that no probe writes. */
+    put(word: number): void;
     /** The block was taken up to `end`: writes end marks there if it is `marked`. */
     clear(end: number): void;
     /** Makes events cheap while recording is off: they are dropped. */
@@ -119,6 +124,16 @@ export class Lane {
     readonly close = (reason: Reason, depth: number): void => this.#recorder.close(reason, depth);
     readonly switch = (stack: number): void => this.#recorder.switch(stack);
     readonly mark = (value: number): void => this.#recorder.mark(value);
+
+    /** Writes a wait of the running stack that ends now. */
+    wait(ticks: number): void {
+        if (this.#closed || !this.#on || this.depth === 0) return;
+        // A word has 22 bits of it, and the unit. Readers add them up.
+        const large = Math.min(WAIT_BITS, Math.floor(ticks / 2 ** 22));
+        const small = ticks % 2 ** 22;
+        if (large > 0) this.#recorder.put(OWN_WAIT + 2 ** 22 + large);
+        if (small > 0) this.#recorder.put(OWN_WAIT + small);
+    }
 
     /** Hands over everything recorded so far. */
     flush(): void {

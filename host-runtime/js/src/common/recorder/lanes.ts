@@ -15,6 +15,8 @@ export interface AnyLane {
     setRecording(on: boolean): void;
     /** Closes the open frames of all stacks and hands over the rest; has ended when the promise, if any, is fulfilled. Later events are dropped. */
     end(reason: Reason): void | Promise<void>;
+    /** The running stack has waited for so many ticks, until now: that is no function's self time. */
+    wait(ticks: number): void;
     /** Ends the lane of an instance that is gone. */
     retire(reason: Reason): void | Promise<void>;
 }
@@ -41,6 +43,10 @@ export class Lanes {
     /** Makes later events those of another stack. Ignores stacks that a lane can't distinguish. */
     switch(stack: number): void {
         if (stack < STACKS) for (const lane of this.#all) lane.switch(stack);
+    }
+
+    wait(ticks: number): void {
+        for (const lane of this.#all) lane.wait(ticks);
     }
 
     close(reason: Reason): void {

@@ -44,6 +44,8 @@ export interface RecorderSettings {
     cost?: ((inlined: boolean) => Header['probe_cost']) | undefined;
     /** Called before the first module with an inlined recorder runs. */
     firstInlined?: (() => void) | undefined;
+    /** Reads the machine's clock in milliseconds; unset with another clock. */
+    now?: (() => number) | undefined;
     /** Whether modules that are rewritten when they are loaded make a profile. */
     isProfile?: boolean | undefined;
     /** Starts to sample profiled instances; throws with the reason if that is impossible. */
@@ -136,7 +138,7 @@ export class Recorder {
         const stacks = new Stacks();
         // Among the calls of a guest, if there is one.
         this.#spans = new HostSpans(() => this.#imported?.lane ?? this.#firstInlined ?? this.#import().lane, output, stacks);
-        this.suspension = new Suspension(this.#lanes, stacks);
+        this.suspension = new Suspension(this.#lanes, stacks, settings.now);
     }
 
     /** The numbers of its lanes. */

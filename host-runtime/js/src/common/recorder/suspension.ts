@@ -12,9 +12,13 @@ export class Suspension {
     /** The caller's stack of each stack that was started and not suspended yet. */
     readonly #callers = new Map<number, number>();
 
-    constructor(lanes: Lanes, stacks: Stacks) {
+    /** Reads the clock in milliseconds; `undefined` if the clock isn't the machine's. */
+    readonly #now: (() => number) | undefined;
+
+    constructor(lanes: Lanes, stacks: Stacks, now?: () => number) {
         this.#lanes = lanes;
         this.#stacks = stacks;
+        this.#now = now;
     }
 
     /** Calls `start`, a function made by `WebAssembly.promising`, on a new stack. */
@@ -43,10 +47,15 @@ export class Suspension {
         const stack = lanes.stack;
         const result = call();
         if (stack === 0) return result;
+        const now = this.#now;
+        const suspended = now?.();
         // The guest is suspended when this returns, so its caller's stack runs, or the outermost.
         lanes.switch(this.#callers.get(stack) ?? 0);
         // The engine resumes the guest in a microtask that it queues after this returns, so ours runs directly before.
-        const resume = (): void => queueMicrotask(() => lanes.switch(stack));
+        const resume = (): void => queueMicrotask(() => {
+            lanes.switch(stack);
+            if (now) lanes.wait(Math.round(1e6 * (now() - suspended!)));
+        });
         if (!isThenable(result)) {
             resume();
             return result;
