@@ -38,7 +38,7 @@ fn each_window_is_shown_and_then_all() {
     let (windows, all) = text.split_once("# times:").expect(&text);
     let lines: Vec<&str> = windows.lines().collect();
     assert!(lines[0].starts_with("# after ") && lines[0].contains(" in calls"), "{text}");
-    assert_eq!(lines[1], " now %   all %        calls/s  function");
+    assert_eq!(lines[1], " now %     ±   all %        calls/s  function");
     assert!(lines.iter().filter(|line| line.starts_with("# after ")).count() >= 2, "{text}");
     assert!(all.contains("80,000,003 calls") || all.contains("80,000,003 of"), "{text}");
     // The module's names are text: nothing of them reaches the terminal.
@@ -87,7 +87,7 @@ fn on_terminal(folder: &Path, size: &str, command: &str) -> Vec<String> {
 fn lines_are_no_wider_than_the_terminal() {
     let folder = folder();
     for (columns, titles) in
-        [(80, " now %   all %        calls/s  function"), (40, " now %   all %  function")]
+        [(80, " now %     ±   all %        calls/s  function"), (40, " now %   all %  function")]
     {
         let size = format!("cols {columns} rows 10");
         let lines = on_terminal(folder.path(), &size, "kperf-wasm top app.wat --every 20ms 2>&1");

@@ -186,7 +186,7 @@ impl Opts {
         let bar = RefCell::new(ProgressBar::hidden());
         let open = || {
             let opened = source.open();
-            let Trace { reader, progress } = opened.map_err(|error| Error::new(format!("{error:#}")))?;
+            let Trace { reader, progress, .. } = opened.map_err(|error| Error::new(format!("{error:#}")))?;
             bar.replace(progress);
             Ok(reader)
         };

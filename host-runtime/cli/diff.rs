@@ -8,12 +8,12 @@ mod verdict;
 use crate::shared::flags::filters::{CallArgs, CallSelection, TraceContents};
 use crate::shared::output;
 use crate::shared::records::{self, Format};
-use crate::shared::table::{TableOptions, clock_text, host_text, plural, sampled};
+use crate::shared::table::{TableOptions, host_text, plural};
 use crate::shared::traces::dataset;
 use crate::shared::{input, traces};
 use anyhow::{Context, bail};
 use kperf_dataset::is_dataset;
-use kperf_profile::{Metric, Profile, ProfileDiff, Sample, Unit};
+use kperf_profile::{Metric, Profile, ProfileDiff, Sample, Unit, clock_text, sampling_text};
 use names::Names;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -298,7 +298,7 @@ fn about(profile: &Profile) -> String {
         profile.symbols.tables().iter().map(|table| table.module.name.as_str()).collect();
     let module = kperf_profile::printable(&modules.join(", ")).into_owned();
     let clock = match profile.sampling() {
-        Some(sampling) => sampled::text(profile, sampling),
+        Some(sampling) => sampling_text(profile, sampling),
         None => clock_text(&profile.header, profile.ticks()),
     };
     format!("{module}, {}, {clock}", host_text(&profile.header))

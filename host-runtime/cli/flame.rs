@@ -121,7 +121,7 @@ impl Opts {
         if let Some(trace) = trace.filter(|_| self.chart) {
             let shortest =
                 calls.min_nanos().unwrap_or(profile.header.nanos(profile.tree.total_ticks()) / PARTS);
-            let Trace { reader, progress } = trace.open()?;
+            let Trace { reader, progress, .. } = trace.open()?;
             let exported = calls.with(|filter| {
                 let filter = CallFilter { min_nanos: shortest, ..filter.clone() };
                 flame::write_chart(reader, &filter, &options, &mut out, |bytes| progress.set_position(bytes))

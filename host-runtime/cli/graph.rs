@@ -11,8 +11,9 @@ use crate::shared::traces;
 use crate::shared::traces::dataset::WhereArgs;
 use anyhow::{Context, bail};
 use kperf_export::graph::{self, Picture};
-use kperf_profile::{Profile, Unit};
+use kperf_profile::{FlatProfile, Profile, Unit, times_text};
 use kperf_rewriter::Pattern;
+use kperf_trace::ProbeCost;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -103,7 +104,7 @@ impl Opts {
             min_share: self.min_share / 100.0,
             max_vertices: self.boxes,
             tree: self.tree,
-            title: self.title(&profile),
+            title: self.title(&profile, compensate.as_ref()),
             compensate,
         };
         let picture = graph::picture(&profile, &options);
@@ -157,7 +158,7 @@ impl Opts {
         Ok(())
     }
 
-    fn title(&self, profile: &Profile) -> Vec<String> {
+    fn title(&self, profile: &Profile, compensate: Option<&ProbeCost>) -> Vec<String> {
         let of = match (&self.root, &self.focus) {
             (Some(root), _) => format!(", below {root}"),
             (None, Some(focus)) => format!(", through {focus}"),
@@ -167,12 +168,22 @@ impl Opts {
         let calls: u64 = profile.tree.iter().map(|(_, node)| node.calls).sum();
         // The boxes exclude them.
         let probes = if self.compensate { ", probes included" } else { "" };
-        vec![format!(
-            "{}{of}: {} calls in {}{probes}",
-            self.dataset.title(&input::module_name(&self.trace)),
-            grouped(calls),
-            Unit::of(&profile.header).text(nanos)
-        )]
+        let unit = Unit::of(&profile.header);
+        let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, compensate);
+        vec![
+            format!(
+                "{}{of}: {} calls in {}{probes}",
+                self.dataset.title(&input::module_name(&self.trace)),
+                grouped(calls),
+                unit.text(nanos)
+            ),
+            format!(
+                "shares are of {} of self {}; {}",
+                unit.text(flat.self_nanos.round() as u64),
+                unit.noun(),
+                times_text(profile)
+            ),
+        ]
     }
 
     fn write(&self, picture: &Picture, format: Format, out: &mut Product) -> anyhow::Result<()> {

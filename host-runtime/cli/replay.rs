@@ -47,12 +47,16 @@ impl Opts {
             !traces::can_be_read_twice(&self.trace) || several_lanes(&self.trace, &self.calls.symbols)?;
         // On a terminal a progress bar would be between the lines of the replay.
         let quiet = io::stdout().is_terminal();
-        let Trace { reader, progress } =
+        let Trace { reader, progress, scan } =
             traces::source(&self.trace).calls(&calls).with_times().quiet(quiet).open()?;
-        let ticker = reader.header().clock.kind == ClockKind::Ticker;
+        let clock = &reader.header().clock;
+        let ticker = clock.kind == ClockKind::Ticker;
+        // A pipe is read once, and says at its end how often the ticker ticked.
+        let asked = clock.period_nanos.filter(|_| ticker).map(|period| period as f64);
+        let resolution_nanos = scan.resolution_nanos.or(asked).filter(|_| clock.source != "test");
         let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
         let replayed = calls.with(|filter| {
-            let options = ReplayOptions { filter: filter.clone(), lanes };
+            let options = ReplayOptions { filter: filter.clone(), lanes, resolution_nanos };
             replay(reader, &options, out, |bytes| progress.set_position(bytes))
         });
         progress.finish_and_clear();
@@ -70,7 +74,7 @@ impl Opts {
 
 /// Whether a trace has more than one lane. The first line's width depends on it.
 fn several_lanes(path: &Path, symbols: &SymbolArgs) -> anyhow::Result<bool> {
-    let Trace { mut reader, progress } = traces::source(path).symbols(symbols).open()?;
+    let Trace { mut reader, progress, .. } = traces::source(path).symbols(symbols).open()?;
     let several = first_two_lanes(&mut reader, &progress);
     progress.finish_and_clear();
     several.with_context(|| format!("failed to read the trace `{}`", path.display()))

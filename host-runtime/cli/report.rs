@@ -19,7 +19,7 @@ use crate::shared::traces::dataset::WhereArgs;
 use anyhow::{Context, bail};
 use callgraph::End;
 use groups::By;
-use kperf_profile::{CallGraph, Histograms, Precision, Profile, Row, Unit, rough_text, write_json};
+use kperf_profile::{Accuracy, CallGraph, Histograms, Profile, Row, Unit, write_json};
 use kperf_rewriter::Pattern;
 use kperf_trace::ProbeCost;
 use std::io::{self, BufWriter, Write};
@@ -200,6 +200,7 @@ impl Opts {
         let limit = self.limit.unwrap_or_else(|| self.usual_limit(profile, rows));
         let options = self.table_options(profile);
         let (symbols, how) = (&profile.symbols, (self.format, limit));
+        let accuracy = &Accuracy::of(profile, graph.flat.self_nanos);
         let listed = if limit == 0 { rows } else { rows.get(..limit).unwrap_or(rows) };
         if self.format == Format::Table {
             table::write_head(profile, &graph.flat, cost.is_some(), out)?;
@@ -217,28 +218,24 @@ impl Opts {
         }
         match (&self.what, histograms) {
             (What { histogram: Some(_), .. }, Some(histograms)) => {
-                let precision = profile.precision(graph.flat.self_nanos);
-                histogram::write(profile, histograms, listed, precision.as_ref(), self.format, out)
+                histogram::write(profile, histograms, listed, accuracy, self.format, out)
             }
             (What { callers: Some(_), .. }, _) => {
-                callgraph::write_ends(graph, symbols, rows, End::Callers, how, options, out)
+                callgraph::write_ends((graph, accuracy), symbols, rows, End::Callers, how, options, out)
             }
             (What { callees: Some(_), .. }, _) => {
-                callgraph::write_ends(graph, symbols, rows, End::Callees, how, options, out)
+                callgraph::write_ends((graph, accuracy), symbols, rows, End::Callees, how, options, out)
             }
             (What { call_graph: true, .. }, _) => {
-                callgraph::write_graph(graph, symbols, rows, how, options, out)
+                callgraph::write_graph((graph, accuracy), symbols, rows, how, options, out)
             }
             (What { by: By::Function, .. }, _) => match self.format {
-                Format::Table => {
-                    let precision = profile.precision(graph.flat.self_nanos);
-                    self.write_table(profile, precision.as_ref(), rows, limit, histograms, out)
-                }
+                Format::Table => self.write_table(profile, accuracy, rows, limit, histograms, out),
                 Format::Json => write_json(profile, &graph.flat, listed, histograms, cost.is_some(), out),
                 Format::Csv => out.write_all(formats::csv(profile, listed, histograms).as_bytes()),
             },
-            (What { by: By::Line, .. }, _) => lines::write(profile, cost, how, options, out),
-            (What { by, .. }, _) => groups::write(profile, *by, cost, how, options, out),
+            (What { by: By::Line, .. }, _) => lines::write(profile, cost, accuracy, how, options, out),
+            (What { by, .. }, _) => groups::write(profile, *by, (cost, accuracy), how, options, out),
         }
     }
 
@@ -273,7 +270,7 @@ impl Opts {
     fn write_table(
         &self,
         profile: &Profile,
-        precision: Option<&Precision>,
+        accuracy: &Accuracy,
         rows: &[&Row],
         limit: usize,
         histograms: Option<&Histograms>,
@@ -282,20 +279,17 @@ impl Opts {
         let symbols = &profile.symbols;
         let options = self.table_options(profile);
         let Some(histograms) = histograms else {
-            return table::write_rows(profile, precision, rows, limit, options, out);
+            return table::write_rows(profile, accuracy, rows, limit, options, out);
         };
         let titles = percentiles::PERCENTILES.map(|(name, _)| name);
         let more = |row: &Row| {
             percentiles::of(profile, histograms, row.func)
-                .map(|nanos| match precision {
-                    Some(precision) => rough_text(nanos as f64, precision.resolution_nanos),
-                    None => options.unit.text(nanos),
-                })
+                .map(|nanos| accuracy.call_text(nanos as f64))
                 .into_iter()
                 .collect()
         };
-        table::write_rows_with(symbols, precision, rows, limit, options, (&titles, &more), out)?;
-        writeln!(out, "# percentiles are right {}", percentiles::error_text(precision))
+        table::write_rows_with(symbols, accuracy, rows, limit, options, (&titles, &more), out)?;
+        writeln!(out, "# percentiles are right {}", percentiles::error_text(accuracy))
     }
 }
 

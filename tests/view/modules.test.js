@@ -5,7 +5,8 @@ import { test } from "node:test";
 const page = (name) => import(`../../host-runtime/export/src/view/page/${name}.js`);
 const { Viewport, firstAbove } = await page("viewport");
 const { Numbers } = await page("data");
-const { axisStep, columnName, lastPart, momentText, nanosText, setClock, shortName } = await page("format");
+const { Accuracy, roughText } = await page("accuracy");
+const { axisStep, columnName, lastPart, momentText, nanosText, percentText, setClock, shortName } = await page("format");
 const { layered } = await page("layers");
 const { around, bottomUp, flameRows } = await page("trees");
 const { Tree, figuresOf } = await page("figures");
@@ -153,4 +154,18 @@ test("texts and expressions are found; values are one field of a table", () => {
   assert.deepEqual(["STEP", "/^life::st.p$/", "/p/"].map((typed) => tester(typed)("life::step")), [true, true, true]);
   assert.deepEqual([tester(""), tester("/(/"), tester("/")("a/b"), tester("//")("a//b")], [undefined, null, true, true]);
   assert.equal(csvText([["a,b", 'say "x"', 1.5], ["=cmd()", "-1", "@x\ny"]]), "\"a,b\",\"say \"\"x\"\"\",1.5\r\n'=cmd(),-1,\"'@x\ny\"\r\n");
+});
+
+test("figures have the digits of kperf-profile's", () => {
+  const texts = [[108e6, 12e6], [108_234_000, 2_000], [3.34, 0.4], [0, 7_680], [700, 2_000], [0, 960_000], [999_960, 100], [5e9, 0], [1, Infinity]];
+  assert.deepEqual(texts.map(([nanos, error]) => roughText(nanos, error)),
+    ["110 ms", "108.234 ms", "3.3 ns", "<8 µs", "<3 µs", "<1 ms", "1.000 ms", "5.000 s", "?"]);
+  const precision = { effectiveSamples: 1000, resolutionNanos: 1e6, selfNanos: 1e9, calls: 0, callNanos: 1, isEven: true };
+  const all = new Accuracy(precision);
+  assert.equal(percentText(0.5, all.shareError(0.5, 0)), "50.0 ± 3.1 %");
+  assert.deepEqual([all.timeText(5e8), all.timeText(1e5), all.meanText(5e4, 5e8, 10_000), all.callText(4e5)], ["500 ms", "<3 ms", "50 µs", "<2 ms"]);
+  const tenth = new Accuracy(precision, 0.1);
+  assert.equal(percentText(0.5, tenth.shareError(0.5, 0)), "50.0 ± 9.6 %");
+  const exact = new Accuracy(undefined);
+  assert.deepEqual([exact.shareError(0.5, 1), exact.timeText(1.5e6), percentText(0.5, null), percentText(NaN, null)], [null, "1.500 ms", "50.0 %", "-"]);
 });

@@ -208,7 +208,7 @@ describe("the page", { skip: reason ?? false }, () => {
     assert.doesNotMatch(saved, /oklch|var\(|color-mix/);
     const table = (await download(page, "3", "CSV table")).toString();
     const lines = table.trimEnd().split("\r\n");
-    assert.equal(lines[0], "function,module,calls,self_nanos,total_nanos,self_share,average_nanos,min_nanos,max_nanos,place");
+    assert.equal(lines[0], "function,module,calls,self_nanos,total_nanos,self_share,self_share_error,average_nanos,min_nanos,max_nanos,place");
     assert.ok(lines.some((line) => line.startsWith(`"'=1+1,""<img src=x onerror=alert(1)>",odd,5,`)), table);
     for (const [tab, head] of [["1", "lane,depth,function"], ["2", "depth,function"], ["4", "caller,callee"]]) {
       const saved = (await download(page, tab, "CSV table")).toString();

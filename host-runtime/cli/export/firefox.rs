@@ -19,7 +19,7 @@ pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
         Some(nanos) => nanos,
         None => (trace.profile()?.wall_nanos() / MAX_SAMPLES).max(1_000),
     };
-    let Trace { reader, progress } = trace.open()?;
+    let Trace { reader, progress, .. } = trace.open()?;
     warn_of_unit(reader.header());
     let mut out = Product::create(&opts.output, false)?;
     let program = input::module_name(&opts.trace);

@@ -13,7 +13,7 @@ use std::fs;
 pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
     let folder = &opts.output;
-    let Trace { reader, progress } = traces::source(&opts.trace).calls(&calls).open()?;
+    let Trace { reader, progress, .. } = traces::source(&opts.trace).calls(&calls).open()?;
     warn_of_unit(reader.header());
     fs::create_dir_all(folder)
         .with_context(|| format!("failed to make the folder `{}`", folder.display()))?;

@@ -15,7 +15,7 @@ use std::io;
 pub(super) fn run(opts: &super::Opts) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
     let folder = &opts.output;
-    let Trace { reader, progress } = traces::source(&opts.trace).calls(&calls).with_times().open()?;
+    let Trace { reader, progress, .. } = traces::source(&opts.trace).calls(&calls).with_times().open()?;
     warn_of_unit(reader.header());
     fs::create_dir_all(folder)
         .with_context(|| format!("failed to make the folder `{}`", folder.display()))?;

@@ -16,7 +16,7 @@ use std::io::Write;
 pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     let mut options = opts.spans.options(&opts.calls)?;
     options.metrics = opts.metrics;
-    let Trace { reader, progress } = traces::source(&opts.trace).symbols(&opts.calls.symbols).open()?;
+    let Trace { reader, progress, .. } = traces::source(&opts.trace).symbols(&opts.calls.symbols).open()?;
     check_times(reader.header())?;
     let mut spans = Spans::new(reader, options);
     let is_json = opts.format == Format::OtlpJson;

@@ -26,7 +26,7 @@ pub(super) fn write(
     // Times in these formats count from the first lane's beginning, and their columns name the unit.
     let has_times = matches!(opts.format, Format::Csv | Format::Parquet);
     let source = traces::source(&opts.trace).calls(&calls);
-    let Trace { reader, progress } = if has_times { source.with_times() } else { source }.open()?;
+    let Trace { reader, progress, .. } = if has_times { source.with_times() } else { source }.open()?;
     let mut out = Product::create(&opts.output, is_binary)?;
     if !has_times {
         warn_of_unit(reader.header());

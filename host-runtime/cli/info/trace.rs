@@ -1,9 +1,9 @@
 //! The description of a trace.
 
 use super::Lines;
-use crate::shared::table::{clock_text, fine_text, grouped, host_text, plural, sampled};
+use crate::shared::table::{fine_text, grouped, host_text, plural};
 use kperf_abi::symbols::ModuleIdentity;
-use kperf_profile::{Profile, Unit, nanos_text, printable};
+use kperf_profile::{Profile, Unit, clock_text, nanos_text, printable, sampling_text};
 use kperf_trace::{ClockKind, Header, Preempted, StallTotal, TickTotal, Waits};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -110,7 +110,7 @@ pub fn describe(profile: &Profile) -> Trace {
         events: counts.events(),
         calls: profile.calls(),
         spans: counts.spans,
-        sampling: profile.sampling().map(|sampling| sampled::text(&profile, sampling)),
+        sampling: profile.sampling().map(|sampling| sampling_text(&profile, sampling)),
         leaves: counts.leaves,
         unwinds: counts.unwinds,
         marks: counts.marks,

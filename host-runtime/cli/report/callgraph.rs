@@ -4,7 +4,7 @@ use crate::shared::records::{self, Cell, Column, Format};
 use crate::shared::table::{TableOptions, grouped, name_text};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use kperf_abi::FuncId;
-use kperf_profile::{Arc, CallGraph, Row, Symbols};
+use kperf_profile::{Accuracy, Arc, CallGraph, Row, Symbols};
 use std::io::{self, Write};
 
 /// Which end of the arcs a list shows.
@@ -22,9 +22,10 @@ const CALLERS: [Column; 6] = [
     ("function", "function"),
     ("caller", "called by"),
 ];
-const CALLEES: [Column; 6] = [
+const CALLEES: [Column; 7] = [
     ("calls", "calls"),
     ("share", "total %"),
+    ("share_error", ""),
     ("total_nanos", "total"),
     ("self_nanos", "self"),
     ("function", "function"),
@@ -41,7 +42,7 @@ const ARCS: [Column; 5] = [
 /// Writes the callers or the callees of `rows`, the longest first. A caller's share is of the function's calls, a
 /// callee's of the function's total time.
 pub fn write_ends(
-    graph: &CallGraph,
+    (graph, accuracy): (&CallGraph, &Accuracy),
     symbols: &Symbols,
     rows: &[&Row],
     end: End,
@@ -64,21 +65,31 @@ pub fn write_ends(
             records.push(vec![
                 Cell::Count(arc.calls),
                 if is_counted && end == End::Callees { Cell::Untimed } else { Cell::Share(share) },
-                Cell::time(arc.total_nanos, is_counted),
-                Cell::time(arc.self_nanos, is_counted),
+                accuracy
+                    .part_error(arc.total_nanos, row.total_nanos)
+                    .filter(|_| !is_counted)
+                    .map_or(Cell::Nothing, Cell::Share),
+                accuracy.time_cell(arc.total_nanos, is_counted),
+                accuracy.time_cell(arc.self_nanos, is_counted),
                 Cell::Name(symbols.label(row.func)),
                 Cell::Name(symbols.label(other)),
             ]);
         }
     }
-    let columns = if end == End::Callers { &CALLERS } else { &CALLEES };
-    records::write(format, columns, &records, limit, options, out)
+    let mut columns = if end == End::Callers { CALLERS.to_vec() } else { CALLEES.to_vec() };
+    match (end, accuracy.is_exact()) {
+        // Counts are exact in a trace, and shared out by time in a profile.
+        (End::Callers, _) => records.iter_mut().for_each(|record| drop(record.remove(2))),
+        (End::Callees, true) => {}
+        (End::Callees, false) => columns[2].1 = "±",
+    }
+    records::write(format, &columns, &records, limit, options, out)
 }
 
 /// Writes the call graph. The table has a block for each of the first `limit` rows (all for 0), with the function's callers
 /// above it and its callees below. The other formats have a record for each pair of caller and callee.
 pub fn write_graph(
-    graph: &CallGraph,
+    (graph, accuracy): (&CallGraph, &Accuracy),
     symbols: &Symbols,
     rows: &[&Row],
     (format, limit): (Format, usize),
@@ -86,15 +97,15 @@ pub fn write_graph(
     out: &mut impl Write,
 ) -> io::Result<()> {
     if format == Format::Table {
-        return write_blocks(graph, symbols, rows, limit, options, out);
+        return write_blocks((graph, accuracy), symbols, rows, limit, options, out);
     }
     let record = |arc: &Arc| {
         vec![
             Cell::Name(symbols.label(arc.caller)),
             Cell::Name(symbols.label(arc.callee)),
             Cell::Count(arc.calls),
-            Cell::time(arc.total_nanos, symbols.is_counted(arc.callee)),
-            Cell::time(arc.self_nanos, symbols.is_counted(arc.callee)),
+            accuracy.time_cell(arc.total_nanos, symbols.is_counted(arc.callee)),
+            accuracy.time_cell(arc.self_nanos, symbols.is_counted(arc.callee)),
         ]
     };
     let mut arcs: Vec<&Arc> = graph.arcs.iter().collect();
@@ -107,7 +118,7 @@ pub fn write_graph(
 const NAME: usize = 60;
 
 fn write_blocks(
-    graph: &CallGraph,
+    (graph, accuracy): (&CallGraph, &Accuracy),
     symbols: &Symbols,
     rows: &[&Row],
     limit: usize,
@@ -120,7 +131,7 @@ fn write_blocks(
     table.set_header(["total", "self", "calls", "function"]);
     let time = |nanos: f64, func| match symbols.is_counted(func) {
         true => "-".to_owned(),
-        false => options.unit.text(nanos.round() as u64),
+        false => accuracy.time_text(nanos),
     };
     let name = |func: FuncId| name_text(symbols.label(func), NAME, options);
     let calls_of = |func| graph.row(func).map_or(0, |row| row.calls);
@@ -143,7 +154,11 @@ fn write_blocks(
             grouped(row.calls),
             match row.is_counted {
                 true => format!("[{}] {}  counted only", n + 1, name(row.func)),
-                false => format!("[{}] {}  {:.1} %", n + 1, name(row.func), 100.0 * row.share),
+                false => {
+                    let error = accuracy.share_error(row.func, row.share, row.calls);
+                    let share = Accuracy::percent_text(row.share, error);
+                    format!("[{}] {}  {share}", n + 1, name(row.func))
+                }
             },
         ]);
         let mut arc = |arc: &Arc, other: FuncId| {

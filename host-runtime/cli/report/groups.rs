@@ -3,7 +3,7 @@
 use crate::shared::records::{self, Cell, Column, Format};
 use crate::shared::table::TableOptions;
 use kperf_abi::FuncId;
-use kperf_profile::{Group, Profile, namespace, printable};
+use kperf_profile::{Accuracy, Group, Profile, namespace, printable};
 use kperf_trace::ProbeCost;
 use std::io::{self, Write};
 
@@ -27,8 +27,9 @@ pub enum By {
     AllocationPaths,
 }
 
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [Column; 8] = [
     ("share", "self %"),
+    ("share_error", ""),
     ("self_nanos", "self"),
     ("total_nanos", "total"),
     ("calls", "calls"),
@@ -41,7 +42,7 @@ const COLUMNS: [Column; 7] = [
 pub fn write(
     profile: &Profile,
     by: By,
-    compensate: Option<&ProbeCost>,
+    (compensate, accuracy): (Option<&ProbeCost>, &Accuracy),
     (format, limit): (Format, usize),
     options: TableOptions,
     out: &mut impl Write,
@@ -49,10 +50,12 @@ pub fn write(
     let name_of = |func| name_of(profile, by, func);
     let groups = Group::all(&profile.tree, &profile.symbols, &profile.header, compensate, name_of);
     let record = |group: &Group| {
+        let error = accuracy.group_error(group.share, group.calls).filter(|_| !group.is_counted);
         vec![
             if group.is_counted { Cell::Untimed } else { Cell::Share(group.share) },
-            Cell::time(group.self_nanos, group.is_counted),
-            Cell::time(group.total_nanos, group.is_counted),
+            error.map_or(Cell::Nothing, Cell::Share),
+            accuracy.time_cell(group.self_nanos, group.is_counted),
+            accuracy.time_cell(group.total_nanos, group.is_counted),
             Cell::Count(group.calls),
             Cell::Count(group.entries),
             Cell::Count(group.functions),
@@ -60,7 +63,11 @@ pub fn write(
         ]
     };
     let records: Vec<_> = groups.iter().map(record).collect();
-    records::write(format, &COLUMNS, &records, limit, options, out)
+    let mut columns = COLUMNS;
+    if !accuracy.is_exact() {
+        columns[1].1 = "±";
+    }
+    records::write(format, &columns, &records, limit, options, out)
 }
 
 fn name_of(profile: &Profile, by: By, func: FuncId) -> String {

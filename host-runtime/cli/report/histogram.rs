@@ -3,7 +3,7 @@
 use super::percentiles::{self, PERCENTILES};
 use crate::shared::records::{self, Cell, Column, Format};
 use crate::shared::table::{TableOptions, grouped, plural};
-use kperf_profile::{Histogram, Histograms, Precision, Profile, Row, Unit, rough_text};
+use kperf_profile::{Accuracy, Histogram, Histograms, Profile, Row, Unit};
 use std::io::{self, Write};
 
 /// The greatest number of rows in a histogram.
@@ -19,7 +19,7 @@ pub fn write(
     profile: &Profile,
     histograms: &Histograms,
     rows: &[&Row],
-    precision: Option<&Precision>,
+    accuracy: &Accuracy,
     format: Format,
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -49,7 +49,7 @@ pub fn write(
             continue;
         }
         writeln!(out, "# {label}: {calls}")?;
-        write_one(profile, histogram, precision, out)?;
+        write_one(profile, histogram, accuracy, out)?;
     }
     Ok(())
 }
@@ -57,14 +57,11 @@ pub fn write(
 fn write_one(
     profile: &Profile,
     histogram: &Histogram,
-    precision: Option<&Precision>,
+    accuracy: &Accuracy,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let text = |ticks| Unit::of(&profile.header).text(profile.header.nanos(ticks));
-    let known = |ticks| match precision {
-        Some(precision) => rough_text(profile.header.nanos(ticks) as f64, precision.resolution_nanos),
-        None => text(ticks),
-    };
+    let known = |ticks| accuracy.call_text(profile.header.nanos(ticks) as f64);
     let buckets = histogram.rows(ROWS);
     let max = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0).max(1);
     let digits = grouped(max).len().max(5);
@@ -84,5 +81,5 @@ fn write_one(
         writeln!(out, "{}", line.trim_end())?;
     }
     let percentiles = PERCENTILES.map(|(name, part)| format!("{name} {}", known(histogram.percentile(part))));
-    writeln!(out, "# {}; each {}", percentiles.join(", "), percentiles::error_text(precision))
+    writeln!(out, "# {}; each {}", percentiles.join(", "), percentiles::error_text(accuracy))
 }

@@ -3,12 +3,13 @@
 use crate::shared::output;
 use crate::shared::records::{self, Cell, Column, Format};
 use crate::shared::table::TableOptions;
-use kperf_profile::{LineRow, Lines, Profile, printable};
+use kperf_profile::{Accuracy, LineRow, Lines, Profile, printable};
 use kperf_trace::ProbeCost;
 use std::io::{self, Write};
 
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [Column; 9] = [
     ("share", "self %"),
+    ("share_error", ""),
     ("self_nanos", "self"),
     ("samples", ""),
     ("calls", "calls made"),
@@ -24,6 +25,7 @@ const INLINED: Column = ("inlined", "through the inlined");
 pub fn write(
     profile: &Profile,
     compensate: Option<&ProbeCost>,
+    accuracy: &Accuracy,
     (format, limit): (Format, usize),
     options: TableOptions,
     out: &mut impl Write,
@@ -32,12 +34,15 @@ pub fn write(
     hint_at_missing_lines(profile, &lines);
     let record = |row: &LineRow| {
         let share = |nanos: f64| if lines.self_nanos > 0.0 { nanos / lines.self_nanos } else { 0.0 };
+        // The probes' cost isn't known by line.
+        let error = |nanos: Option<f64>| accuracy.part_error(nanos?, lines.self_nanos);
         vec![
             row.self_nanos.map_or(Cell::Untimed, |nanos| Cell::Share(share(nanos))),
-            row.self_nanos.map_or(Cell::Untimed, Cell::Nanos),
+            error(row.self_nanos).map_or(Cell::Nothing, Cell::Share),
+            row.self_nanos.map_or(Cell::Untimed, |nanos| accuracy.time_cell(nanos, false)),
             Cell::Count(row.samples),
             if row.calls > 0 { Cell::Count(row.calls) } else { Cell::Nothing },
-            if row.calls > 0 { Cell::Nanos(row.total_nanos) } else { Cell::Nothing },
+            if row.calls > 0 { accuracy.time_cell(row.total_nanos, false) } else { Cell::Nothing },
             Cell::Name(place(profile, row, format)),
             Cell::Name(profile.symbols.label(row.func)),
             Cell::Name(row.inlined.join(" | ")),
@@ -45,6 +50,9 @@ pub fn write(
     };
     let records: Vec<_> = lines.rows.iter().map(record).collect();
     let mut columns = COLUMNS;
+    if !accuracy.is_exact() {
+        columns[1].1 = "±";
+    }
     if let (true, Some(last)) = (lines.rows.iter().any(|row| !row.inlined.is_empty()), columns.last_mut()) {
         *last = INLINED;
     }

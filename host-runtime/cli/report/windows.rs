@@ -3,7 +3,7 @@
 use crate::shared::records::{self, Cell, Column, Format};
 use crate::shared::table::{TableOptions, grouped, plural};
 use anyhow::bail;
-use kperf_profile::{FlatProfile, Precision, Profile, Row, WindowChoice, nanos_text};
+use kperf_profile::{Accuracy, FlatProfile, Profile, Row, WindowChoice, nanos_text};
 use std::fmt;
 use std::io::{self, Write};
 use std::str::FromStr;
@@ -113,8 +113,8 @@ pub fn write_series(
     let (symbols, mut records, mut more) = (&profile.symbols, Vec::new(), 0);
     for window in &profile.windows {
         let flat = FlatProfile::new(&window.tree, symbols, &profile.header, None);
-        let precision =
-            Precision::of_samples(&window.sampling, flat.self_nanos, flat.calls, profile.count_nanos());
+        let accuracy =
+            Accuracy::of_samples(&window.sampling, flat.self_nanos, flat.calls, profile.count_nanos());
         let mut rows: Vec<&Row> = flat.rows.iter().collect();
         sort(&mut rows);
         let shown = if limit == 0 { rows.len() } else { limit.min(rows.len()) };
@@ -126,9 +126,9 @@ pub fn write_series(
                 nanos(window.start_ticks.saturating_sub(profile.start_ticks)),
                 nanos(window.end_ticks.saturating_sub(profile.start_ticks)),
                 Cell::Share(row.share),
-                Cell::Share(precision.share_error(row.share, row.calls)),
-                Cell::Nanos(row.self_nanos),
-                Cell::Nanos(row.total_nanos),
+                accuracy.share_error(row.func, row.share, row.calls).map_or(Cell::Nothing, Cell::Share),
+                accuracy.time_cell(row.self_nanos, false),
+                accuracy.time_cell(row.total_nanos, false),
                 Cell::Count(row.calls),
                 Cell::Count(row.func.0.into()),
                 Cell::Name(symbols.label(row.func)),

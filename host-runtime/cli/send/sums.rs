@@ -17,7 +17,7 @@ impl Opts {
     /// Sends the metrics of all functions.
     pub(super) fn send_metrics(&self) -> anyhow::Result<ExitCode> {
         let options = SpanOptions { metrics: true, ..self.spans.options(&self.calls)? };
-        let Trace { reader, progress } =
+        let Trace { reader, progress, .. } =
             traces::source(&self.trace).symbols(&self.calls.symbols).quiet(self.quiet).open()?;
         check_times(reader.header())?;
         let mut spans = Spans::new(reader, options);

@@ -6,10 +6,8 @@ pub mod sampled;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use fit::{Shown, Texts};
-use kperf_profile::{
-    Caller, FlatProfile, Precision, Profile, Row, Symbols, Unit, nanos_text, printable, rough_text,
-};
-use kperf_trace::{ClockKind, Header, TickTotal, Wait};
+use kperf_profile::{Accuracy, Caller, FlatProfile, Profile, Row, Symbols, Unit, printable, times_text};
+use kperf_trace::{Header, Wait};
 use std::io::{self, Write};
 
 pub use kperf_profile::{grouped, plural};
@@ -39,9 +37,9 @@ pub fn print_top(profile: &Profile, limit: usize, shown: Shown, mut out: impl Wr
     let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
     let rows: Vec<&Row> = flat.rows.iter().collect();
     write_head(profile, &flat, false, &mut out)?;
-    let precision = profile.precision(flat.self_nanos);
+    let accuracy = Accuracy::of(profile, flat.self_nanos);
     let options = TableOptions { unit: Unit::of(&profile.header), shown, ..TableOptions::default() };
-    write_rows(profile, precision.as_ref(), &rows, limit, options, &mut out)
+    write_rows(profile, &accuracy, &rows, limit, options, &mut out)
 }
 
 /// Writes the lines above a table: clock, host, time, calls.
@@ -61,12 +59,9 @@ pub fn write_head(
         }
         (None, _) => String::new(),
     };
-    match (profile.sampling(), profile.runs()) {
-        (Some(sampling), Some(runs)) => {
-            writeln!(out, "# times: {}", sampled::runs_text(profile, runs, sampling))?;
-        }
-        (Some(sampling), None) => writeln!(out, "# times: {}", sampled::text(profile, sampling))?,
-        (None, _) => writeln!(out, "# clock: {}{cost}", clock_text(header, profile.ticks()))?,
+    match profile.sampling() {
+        Some(_) => writeln!(out, "# {}", times_text(profile))?,
+        None => writeln!(out, "# {}{cost}", times_text(profile))?,
     }
     writeln!(out, "# host:  {}", host_text(header))?;
     let outcome = health.outcome().map(|outcome| format!(", {}", printable(outcome))).unwrap_or_default();
@@ -145,47 +140,31 @@ pub type Columns<'a> = (&'a [&'a str], &'a dyn Fn(&Row) -> Vec<String>);
 /// column of the longest call.
 pub fn write_rows_with(
     symbols: &Symbols,
-    precision: Option<&Precision>,
+    accuracy: &Accuracy,
     rows: &[&Row],
     limit: usize,
     options: TableOptions,
     (titles, more): Columns<'_>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let error: &[&str] = if precision.is_some() { &["±"] } else { &[] };
+    let error: &[&str] = if accuracy.is_exact() { &[] } else { &["±"] };
     let header =
         ["self %"].iter().chain(error).chain(&["self", "total", "calls", "avg", "min"]).chain(titles);
     let header: Vec<&str> = header.chain(&["max", "function", "callers"]).copied().collect();
-    let unit = options.unit;
     let cells = |row: &Row| {
         let known = |text: String| if row.is_counted { "-".to_owned() } else { text };
-        // The time of a single call. Its beginning and end each lie somewhere between two ticks.
-        let time = |nanos: f64| match precision {
-            Some(precision) => known(rough_text(nanos, precision.resolution_nanos)),
-            None => known(unit.text(nanos.round() as u64)),
-        };
         let mut cells = vec![known(format!("{:.1}", 100.0 * row.share))];
-        let [self_time, total, average] = match precision {
-            Some(precision) => {
-                cells.push(known(error_text(precision, row)));
-                sampled_times(precision, row)
-            }
-            None => [
-                unit.text(row.self_nanos.round() as u64),
-                unit.text(row.total_nanos.round() as u64),
-                unit.fine_text(row.average_nanos),
-            ],
-        };
+        cells.extend(error_text(accuracy, row).map(known));
         cells.extend([
-            known(self_time),
-            known(total),
+            known(accuracy.time_text(row.self_nanos)),
+            known(accuracy.time_text(row.total_nanos)),
             grouped(row.calls),
-            known(average),
-            time(row.min_nanos),
+            known(accuracy.mean_text(row.average_nanos, row.total_nanos, row.calls)),
+            known(accuracy.call_text(row.min_nanos)),
         ]);
         cells.extend(more(row).into_iter().map(known));
         cells.extend([
-            time(row.max_nanos),
+            known(accuracy.call_text(row.max_nanos)),
             name_text(symbols.label(row.func), NAME, options),
             callers_text(symbols, &row.callers, options),
         ]);
@@ -194,19 +173,10 @@ pub fn write_rows_with(
     write_table(&header, NUMBERS + error.len() + titles.len(), (rows, limit), options, cells, out)
 }
 
-/// How far a share may be off, in points.
-fn error_text(precision: &Precision, row: &Row) -> String {
-    format!("{:.1}", 100.0 * precision.share_error(row.share, row.calls))
-}
-
-/// Self time, total and mean time of a function, with the digits that are known.
-fn sampled_times(precision: &Precision, row: &Row) -> [String; 3] {
-    let total_error = precision.sampling_error(row.total_nanos);
-    [
-        rough_text(row.self_nanos, precision.sampling_error(row.self_nanos)),
-        rough_text(row.total_nanos, total_error),
-        rough_text(row.average_nanos, total_error / row.calls.max(1) as f64),
-    ]
+/// How far a share may be off, in points, if it isn't exact.
+fn error_text(accuracy: &Accuracy, row: &Row) -> Option<String> {
+    let error = accuracy.share_error(row.func, row.share, row.calls);
+    error.map(|error| format!("{:.1}", 100.0 * error))
 }
 
 /// Writes the first `limit` rows (all for 0) under these titles, how many rows are left out, and which columns the terminal has no
@@ -274,41 +244,16 @@ fn write_table(
 /// Writes the rows of a trace without additional columns, or the rows of a sampled profile with the columns that it has.
 pub fn write_rows(
     profile: &Profile,
-    precision: Option<&Precision>,
+    accuracy: &Accuracy,
     rows: &[&Row],
     limit: usize,
     options: TableOptions,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let symbols = &profile.symbols;
-    match (profile.sampling(), precision) {
-        (Some(_), Some(precision)) => sampled::write_rows(profile, precision, rows, limit, options, out),
-        _ => write_rows_with(symbols, precision, rows, limit, options, (&[], &|_| Vec::new()), out),
-    }
-}
-
-/// A trace's clock and its resolution.
-pub fn clock_text(header: &Header, ticks: Option<&TickTotal>) -> String {
-    let clock = &header.clock;
-    let source = printable(&clock.source);
-    match (clock.kind, ticks, clock.period_nanos) {
-        (ClockKind::Instructions, ..) => "instructions that were executed: the same in every run".to_owned(),
-        (ClockKind::Precise, ..) => {
-            format!("precise ({source}), resolution {}", fine_text(clock.resolution_nanos))
-        }
-        (ClockKind::Ticker, Some(ticks), _) if ticks.squares <= 0.0 => {
-            format!("precise ({source}): no tick came, and each event read the clock itself")
-        }
-        (ClockKind::Ticker, Some(ticks), _) => {
-            let usual = ticks.resolution_nanos();
-            let text = rough_text(usual, usual / 10.0);
-            format!("ticker ({source}), one tick in {text}: times are sampled")
-        }
-        (ClockKind::Ticker, None, Some(period)) => format!(
-            "ticker ({source}), one tick in {} was asked for, how many came is not recorded: times are sampled",
-            nanos_text(period)
-        ),
-        (ClockKind::Ticker, None, None) => format!("ticker ({source}): times are sampled"),
+    match profile.sampling() {
+        Some(_) => sampled::write_rows(symbols, accuracy, rows, limit, options, out),
+        None => write_rows_with(symbols, accuracy, rows, limit, options, (&[], &|_| Vec::new()), out),
     }
 }
 
@@ -367,7 +312,7 @@ mod tests {
     use super::*;
     use kperf_abi::FuncId;
     use kperf_profile::HOST;
-    use kperf_trace::{ClockInfo, HostInfo};
+    use kperf_trace::HostInfo;
 
     #[test]
     fn long_names_lose_their_middle() {
@@ -391,30 +336,10 @@ mod tests {
     }
 
     #[test]
-    fn clock_and_host_are_said_as_far_as_they_are_known() {
+    fn a_host_is_described_as_far_as_it_is_known() {
         let mut header = Header::default();
-        assert_eq!(
-            (clock_text(&header, None), host_text(&header)),
-            ("precise (unknown), resolution 1.0 ns".into(), "unknown".into())
-        );
-        header.clock = ClockInfo {
-            kind: ClockKind::Ticker,
-            source: "tsc".into(),
-            period_nanos: Some(2_000),
-            ..ClockInfo::default()
-        };
+        assert_eq!(host_text(&header), "unknown");
         header.host = HostInfo { name: "node".into(), os: "linux".into(), ..HostInfo::default() };
-        let clock = "ticker (tsc), one tick in 2.000 us was asked for, how many came is not recorded: times are sampled";
-        assert_eq!((clock_text(&header, None), host_text(&header)), (clock.into(), "node on linux".into()));
-        let text = |gaps: &[(u64, u64)]| {
-            let mut ticks = TickTotal::default();
-            gaps.iter().for_each(|&(nanos, coarse)| ticks.add(nanos, coarse));
-            clock_text(&header, Some(&ticks))
-        };
-        assert_eq!(text(&[(2_100, 2_100); 3]), "ticker (tsc), one tick in 2.1 us: times are sampled");
-        // The real period may differ from the requested one.
-        assert_eq!(text(&[(1_000_000, 1_000_000); 3]), "ticker (tsc), one tick in 1.0 ms: times are sampled");
-        let never = "precise (tsc): no tick came, and each event read the clock itself";
-        assert_eq!(text(&[(1_000_000, 0)]), never);
+        assert_eq!(host_text(&header), "node on linux");
     }
 }

@@ -9,7 +9,7 @@ use crate::shared::symbols::SymbolArgs;
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use kperf_profile::{CallFilter, CallObserver, FlatProfile, Health, Heap, Profile, Shortened};
-use kperf_trace::{ProbeCost, TraceReader, beginning};
+use kperf_trace::{ClockKind, Item, ProbeCost, TraceReader};
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
@@ -30,6 +30,17 @@ pub struct Trace {
     pub reader: TraceReader<Input>,
     /// Shown on stderr if that is a terminal and the file is large.
     pub progress: ProgressBar,
+    /// What one reading before found out, if there was one.
+    pub scan: Scan,
+}
+
+/// What a first reading of a trace finds out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Scan {
+    /// When the trace begins, in ticks.
+    beginning: Option<u64>,
+    /// The distance of two ticks or samples, if times are no finer than that.
+    pub resolution_nanos: Option<f64>,
 }
 
 /// The cost of the probes to subtract from each call, if `wanted`. Fails if the trace doesn't have it.
@@ -38,6 +49,29 @@ pub fn compensation(profile: &Profile, wanted: bool) -> anyhow::Result<Option<Pr
         Ok(cost) => Ok(Some(cost).filter(|_| wanted)),
         Err(_) if !wanted => Ok(None),
         Err(why) => bail!("the cost of probes can't be subtracted in this trace: {why}"),
+    }
+}
+
+impl Scan {
+    /// Reads a trace to its end: its first lane may be anywhere.
+    fn of(reader: &mut TraceReader<Input>, mut progress: impl FnMut(u64)) -> io::Result<Scan> {
+        let (mut beginning, mut period_nanos): (Option<u64>, Option<u64>) = (None, None);
+        while let Some(item) = reader.next()? {
+            let start_ticks = match item {
+                Item::Events(batch) | Item::Spans(batch) => batch.start_ticks,
+                Item::Window(window) => {
+                    period_nanos = period_nanos.max(Some(window.period_nanos));
+                    window.start_ticks
+                }
+                _ => continue,
+            };
+            beginning = Some(beginning.map_or(start_ticks, |first| first.min(start_ticks)));
+            progress(reader.offset());
+        }
+        let ticks = reader.summary().map(|summary| summary.ticks).filter(|ticks| ticks.squares > 0.0);
+        let is_ticker = reader.header().clock.kind == ClockKind::Ticker;
+        let of_ticker = ticks.filter(|_| is_ticker).map(|ticks| ticks.resolution_nanos());
+        Ok(Scan { beginning, resolution_nanos: period_nanos.map(|period| period as f64).or(of_ticker) })
     }
 }
 
@@ -115,7 +149,7 @@ impl<'a> Source<'a> {
             input::refuse_folder(self.path)?;
         }
         let bytes = if can_be_read_twice(self.path) { None } else { Some(input::read(self.path)?.into()) };
-        Ok(RewindableTrace { source: self, bytes, beginning: Cell::new(None) })
+        Ok(RewindableTrace { source: self, bytes, scan: Cell::new(None) })
     }
 
     /// The profile of the calls. Fails if a filter matches nothing.
@@ -153,7 +187,7 @@ impl<'a> Source<'a> {
             Some(length) if shown && length >= WORTH_A_BAR => bar(length),
             _ => ProgressBar::hidden(),
         };
-        Ok(Trace { reader, progress })
+        Ok(Trace { reader, progress, scan: Scan::default() })
     }
 
     fn named(&self, trace: Trace) -> anyhow::Result<Trace> {
@@ -167,7 +201,7 @@ impl<'a> Source<'a> {
     /// Reads a trace to its end.
     fn read<O: CallObserver>(
         &self,
-        Trace { reader, progress }: Trace,
+        Trace { reader, progress, .. }: Trace,
         observer: O,
     ) -> anyhow::Result<(Profile, O)> {
         let report = |bytes| progress.set_position(bytes);
@@ -209,18 +243,16 @@ pub struct RewindableTrace<'a> {
     source: Source<'a>,
     /// What came from a pipe.
     bytes: Option<Arc<[u8]>>,
-    /// When the trace begins, if that was asked for.
-    beginning: Cell<Option<u64>>,
+    /// The first reading, if there was one.
+    scan: Cell<Option<Scan>>,
 }
 
 impl RewindableTrace<'_> {
     /// Opens the trace at its beginning.
     pub fn open(&self) -> anyhow::Result<Trace> {
-        if self.source.needs_beginning() {
-            self.find_beginning()?;
-        }
-        let Trace { reader, progress } = self.source.named(self.stream()?)?;
-        Ok(Trace { reader: reader.with_beginning(self.beginning.get()), progress })
+        let scan = if self.source.needs_beginning() { self.scan()? } else { Scan::default() };
+        let Trace { reader, progress, .. } = self.source.named(self.stream()?)?;
+        Ok(Trace { reader: reader.with_beginning(scan.beginning), progress, scan })
     }
 
     /// The profile of the calls. Fails if a filter matches nothing.
@@ -237,17 +269,20 @@ impl RewindableTrace<'_> {
         let Some(bytes) = &self.bytes else { return self.source.stream() };
         let input: Box<dyn Read> = Box::new(io::Cursor::new(bytes.clone()));
         let reader = TraceReader::new(BufReader::new(input)).with_context(|| self.source.failed())?;
-        Ok(Trace { reader, progress: ProgressBar::hidden() })
+        Ok(Trace { reader, progress: ProgressBar::hidden(), scan: Scan::default() })
     }
 
-    fn find_beginning(&self) -> anyhow::Result<()> {
-        if self.beginning.get().is_none() {
-            let Trace { reader, progress } = self.stream()?;
-            let found = beginning(reader, |bytes| progress.set_position(bytes));
-            progress.finish_and_clear();
-            self.beginning.set(found.with_context(|| self.source.failed())?);
+    /// Reads the trace once.
+    fn scan(&self) -> anyhow::Result<Scan> {
+        if let Some(scan) = self.scan.get() {
+            return Ok(scan);
         }
-        Ok(())
+        let Trace { mut reader, progress, .. } = self.stream()?;
+        let scanned = Scan::of(&mut reader, |bytes| progress.set_position(bytes));
+        progress.finish_and_clear();
+        let scan = scanned.with_context(|| self.source.failed())?;
+        self.scan.set(Some(scan));
+        Ok(scan)
     }
 }
 
@@ -272,7 +307,7 @@ fn bar(length: u64) -> ProgressBar {
 /// recorded. Fails if a filter matches nothing.
 pub fn linked_profile(path: &Path, calls: &CallSelection<'_>) -> anyhow::Result<(Profile, Option<Heap>)> {
     let source = source(path).calls(calls);
-    let Trace { reader, progress } = source.open()?;
+    let Trace { reader, progress, .. } = source.open()?;
     let (report, heap) = (|bytes| progress.set_position(bytes), Heap::default());
     let read = if calls.are_all() {
         Profile::read_linked_observed(reader, heap, None, report)

@@ -2,7 +2,7 @@
 
 use kperf_abi::FuncId;
 use kperf_profile::frames::{AtRange, Ending, TraceVisitor, Visitor};
-use kperf_profile::{CallFilter, Exported, MAX_CACHED, Symbols, Unit, visit};
+use kperf_profile::{CallFilter, Exported, MAX_CACHED, Symbols, Unit, rough_text, visit};
 use kperf_trace::{Header, LaneId, TraceReader};
 use rustc_hash::FxHashMap;
 use std::io::{self, Read, Write};
@@ -14,6 +14,8 @@ pub struct ReplayOptions<'a> {
     pub filter: CallFilter<'a>,
     /// Whether each line says its lane.
     pub lanes: bool,
+    /// Durations are no finer than this, in nanoseconds, if each event didn't read the clock.
+    pub resolution_nanos: Option<f64>,
 }
 
 /// Writes the calls of a trace.
@@ -34,6 +36,7 @@ pub fn replay<R: Read, W: Write>(
     let replayer = Replayer {
         header: reader.header().clone(),
         lanes: options.lanes,
+        resolution_nanos: options.resolution_nanos,
         out,
         symbols: Symbols::default(),
         labels: FxHashMap::default(),
@@ -52,6 +55,7 @@ struct Replayer<W> {
     out: W,
     header: Header,
     lanes: bool,
+    resolution_nanos: Option<f64>,
     symbols: Symbols,
     /// Of the functions that were called so far.
     labels: FxHashMap<FuncId, String>,
@@ -74,8 +78,11 @@ impl<W: Write> Replayer<W> {
 
     /// Writes the columns before a line's text.
     fn gutter(&mut self, lane: LaneId, duration: Option<u64>, level: usize) -> io::Result<()> {
-        let duration =
-            duration.map(|ticks| Unit::of(&self.header).text(self.header.nanos(ticks))).unwrap_or_default();
+        let text = |nanos: u64| match self.resolution_nanos {
+            Some(resolution) => rough_text(nanos as f64, resolution),
+            None => Unit::of(&self.header).text(nanos),
+        };
+        let duration = duration.map(|ticks| text(self.header.nanos(ticks))).unwrap_or_default();
         let width = if Unit::of(&self.header) == Unit::Time { 10 } else { 15 };
         write!(self.out, "{duration:>width$} ")?;
         if self.lanes {

@@ -1,7 +1,7 @@
 //! The latest window of a profile, as lines.
 
 use crate::shared::table::{TableOptions, color, grouped, name_text, plural};
-use kperf_profile::{Symbols, nanos_text};
+use kperf_profile::{Accuracy, Sampling, Symbols, is_pause, nanos_text};
 use kperf_trace::{FuncId, Header, Window};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
@@ -19,8 +19,10 @@ pub(super) struct Latest {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Line {
     func: FuncId,
-    /// Parts of the time of open calls, in the window and since the beginning.
+    /// Parts of all self time, in the window and since the beginning.
     now: f64,
+    /// How far `now` may be off.
+    error: f64,
     all: f64,
     calls_per_second: f64,
 }
@@ -38,7 +40,7 @@ impl Latest {
 
     pub(super) fn add(&mut self, window: &Window) {
         self.start_ticks.get_or_insert(window.start_ticks);
-        for node in &window.nodes {
+        for node in window.nodes.iter().filter(|node| !is_pause(node.func)) {
             let sum = self.all_ticks.entry(node.func).or_default();
             *sum = sum.saturating_add(node.self_ticks);
         }
@@ -54,7 +56,7 @@ impl Latest {
         let Window { nodes, calls, start_ticks, end_ticks, .. } = &self.window;
         let seconds = self.nanos(*start_ticks, *end_ticks) / 1e9;
         let mut now: BTreeMap<FuncId, (u64, u64)> = BTreeMap::new();
-        for node in nodes {
+        for node in nodes.iter().filter(|node| !is_pause(node.func)) {
             let sum = now.entry(node.func).or_default();
             sum.0 = sum.0.saturating_add(node.self_ticks);
         }
@@ -62,13 +64,19 @@ impl Latest {
             now.entry(func).or_default().1 += calls;
         }
         let part = |ticks: u64, whole: f64| if whole > 0.0 { ticks as f64 / whole } else { 0.0 };
-        let whole_now = now.values().map(|(ticks, _)| *ticks as f64).sum();
+        let ticks = now.values().fold(0u64, |sum, (ticks, _)| sum.saturating_add(*ticks));
+        let whole_now = ticks as f64;
+        let accuracy = self.accuracy(ticks);
         let whole = self.all_ticks.values().map(|&ticks| ticks as f64).sum();
-        let line = |(func, (ticks, calls)): (FuncId, (u64, u64))| Line {
-            func,
-            now: part(ticks, whole_now),
-            all: part(self.all_ticks.get(&func).copied().unwrap_or(0), whole),
-            calls_per_second: if seconds > 0.0 { calls as f64 / seconds } else { 0.0 },
+        let line = |(func, (ticks, calls)): (FuncId, (u64, u64))| {
+            let now = part(ticks, whole_now);
+            Line {
+                func,
+                now,
+                error: accuracy.share_error(func, now, calls).unwrap_or(0.0),
+                all: part(self.all_ticks.get(&func).copied().unwrap_or(0), whole),
+                calls_per_second: if seconds > 0.0 { calls as f64 / seconds } else { 0.0 },
+            }
         };
         let mut lines: Vec<Line> = now.into_iter().map(line).collect();
         let by = |line: &Line| (line.now, line.all, line.calls_per_second);
@@ -76,14 +84,26 @@ impl Latest {
         lines
     }
 
+    /// The accuracy of the window, in which functions ran for so many ticks.
+    fn accuracy(&self, busy_ticks: u64) -> Accuracy {
+        let Window { squares, calls, .. } = &self.window;
+        let sampling = Sampling { busy_ticks, squares: *squares, ..Sampling::default() };
+        let calls = calls.iter().fold(0u64, |sum, (_, calls)| sum.saturating_add(*calls));
+        Accuracy::of_samples(&sampling, busy_ticks as f64 * self.nanos_per_tick, calls, None)
+    }
+
     fn head(&self) -> String {
-        let Window { start_ticks, end_ticks, samples, idle_ticks, calls, .. } = &self.window;
+        let Window { start_ticks, end_ticks, samples, idle_ticks, nodes, calls, .. } = &self.window;
         let since = self.nanos(self.start_ticks.unwrap_or(*start_ticks), *end_ticks);
         let length = self.nanos(*start_ticks, *end_ticks);
         let busy = 1.0 - (*idle_ticks as f64 * self.nanos_per_tick / length.max(1.0)).min(1.0);
         let calls = calls.iter().fold(0u64, |sum, (_, calls)| sum.saturating_add(*calls));
+        let pauses = nodes.iter().filter(|node| is_pause(node.func));
+        let paused = pauses.fold(0u64, |sum, node| sum.saturating_add(node.self_ticks));
+        let paused = 100.0 * paused as f64 * self.nanos_per_tick / length.max(1.0);
+        let waiting = if paused >= 1.0 { format!(", {paused:.0} % waiting") } else { String::new() };
         format!(
-            "# after {:.1} s, in the last {}, {}, {}, {:.0} % of it in calls",
+            "# after {:.1} s, in the last {}, {}, {}, {:.0} % of it in calls{waiting}",
             since / 1e9,
             nanos_text(length.round() as u64),
             plural(*samples, "sample"),
@@ -143,7 +163,11 @@ impl Screen {
         let functions = latest.lines();
         let shown = |min: usize| width >= min;
         let (bars, all, calls) = (self.color && shown(WITH_BARS), shown(WITH_ALL), shown(WITH_CALLS));
+        let error = shown(WITH_ERROR);
         let mut titles = format!("{:1$} now %", "", if bars { color::BAR + 1 } else { 0 });
+        if error {
+            titles.push_str("     ±");
+        }
         if all {
             titles.push_str("   all %");
         }
@@ -156,6 +180,9 @@ impl Screen {
         for function in functions.iter().take(limit) {
             let mut line = if bars { color::bar_text(function.now) } else { String::new() };
             line.push_str(&format!("{:6.1}", 100.0 * function.now));
+            if error {
+                line.push_str(&format!("  {:4.1}", 100.0 * function.error));
+            }
             if all {
                 line.push_str(&format!("  {:6.1}", 100.0 * function.all));
             }
@@ -177,9 +204,10 @@ impl Screen {
 const UNLIMITED: usize = usize::MAX;
 /// The longest name that is shown.
 const NAME: usize = 80;
-/// From these widths on there are bars, the share of all of the run, and calls.
+/// From these widths on there are bars, the share of all of the run, its error, and calls.
 const WITH_BARS: usize = 72;
 const WITH_ALL: usize = 40;
+const WITH_ERROR: usize = 62;
 const WITH_CALLS: usize = 56;
 
 /// A line of parts between commas, as lines that are no wider than this where that can be.
@@ -219,6 +247,7 @@ mod tests {
             idle_ticks: 250,
             nodes: nodes.to_vec(),
             calls: calls.to_vec(),
+            squares: 750.0,
             ..Window::default()
         };
         latest.add(&window(0, &[node(1, 750)], &[(FuncId(1), 3)]));
@@ -232,9 +261,9 @@ mod tests {
         assert_eq!(
             text,
             "# after 2.0 s, in the last 1.000 s, 1,000 samples, 2,001 calls, 75 % of it in calls\n \
-             now %   all %        calls/s  function\n  \
-             66.7    33.3          2,000  func id 2\n  \
-             33.3    66.7              0  func id 1\n\
+             now %     ±   all %        calls/s  function\n  \
+             66.7   3.4    33.3          2,000  func id 2\n  \
+             33.3   3.4    66.7              0  func id 1\n\
              # and 1 more function\n"
         );
         let on = |width, color| Screen { limit: None, color, redraws: true }.text(&latest, Some((6, width)));

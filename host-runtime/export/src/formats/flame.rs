@@ -5,10 +5,10 @@ use inferno::flamegraph::{self, Direction, Options as Picture, Palette};
 use kperf_abi::FuncId;
 use kperf_profile::frames::{AtRange, Ending, TraceVisitor, Visitor};
 use kperf_profile::{
-    CallFilter, Exported, MAX_CACHED, Paths, Profile, Shortened, Symbols, Unit, nanos_since_anchor,
-    pause_as_call, visit,
+    Accuracy, CallFilter, Exported, FlatProfile, MAX_CACHED, Paths, Profile, Shortened, Symbols, Unit,
+    clock_text, grouped, nanos_since_anchor, pause_as_call, times_text, visit,
 };
-use kperf_trace::{Header, LaneId, TraceReader};
+use kperf_trace::{ClockKind, Header, LaneId, TraceReader};
 use rustc_hash::FxHashMap;
 use std::io::{self, BufWriter, Read, Write};
 
@@ -35,8 +35,60 @@ pub fn write(profile: &Profile, options: &Options, out: impl Write) -> io::Resul
         lines.push(format!("{stack} {weight}"));
         Ok(())
     })?;
-    draw(&lines, options, false, out)?;
+    draw(&lines, options, Figures::of(profile, options), false, out)?;
     Ok(shortened)
+}
+
+/// The digits of a picture's figures, and the line below its title.
+struct Figures {
+    about: Option<String>,
+    /// So many nanoseconds are one of what boxes say: no less than their error.
+    step: u32,
+}
+
+impl Figures {
+    /// The figures of a profile.
+    fn of(profile: &Profile, options: &Options) -> Figures {
+        let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
+        if options.weight != Weight::Nanos {
+            let about = (options.weight == Weight::Calls).then(|| format!("{} calls", grouped(flat.calls)));
+            return Figures { about, step: 1 };
+        }
+        let accuracy = Accuracy::of(profile, flat.self_nanos);
+        let of_rows = flat.rows.iter().filter(|row| !row.is_counted);
+        let errors = of_rows.filter_map(|row| accuracy.share_error(row.func, row.share, row.calls));
+        let error =
+            errors.fold(None, |max: Option<f64>, error| Some(max.map_or(error, |max| max.max(error))));
+        let error = error.map(|error| format!(", shares of functions within ± {:.1} points", 100.0 * error));
+        let whole = options.unit.text(profile.header.nanos(profile.tree.total_ticks()));
+        let step =
+            accuracy.precision().map_or(1.0, |precision| flat.self_nanos / precision.effective_samples);
+        Figures {
+            about: Some(format!("{whole} in all{}; {}", error.unwrap_or_default(), times_text(profile))),
+            step: Figures::step(step),
+        }
+    }
+
+    /// The figures of a chart, of single calls.
+    fn of_chart(header: &Header, exported: &Exported) -> Figures {
+        let ticks = exported.health.summary.as_ref().map(|summary| &summary.ticks);
+        let ticks = ticks.filter(|ticks| header.clock.kind == ClockKind::Ticker && ticks.count > 0);
+        let resolution =
+            ticks.filter(|ticks| ticks.squares > 0.0).map_or(1.0, |ticks| ticks.resolution_nanos());
+        Figures {
+            about: Some(format!("calls over time; clock: {}", clock_text(header, ticks))),
+            step: Figures::step(resolution),
+        }
+    }
+
+    /// The largest unit that is no larger.
+    fn step(nanos: f64) -> u32 {
+        match nanos {
+            nanos if nanos >= 1e6 => 1_000_000,
+            nanos if nanos >= 1e3 => 1_000,
+            _ => 1,
+        }
+    }
 }
 
 /// Draws a flame chart: time goes from left to right, and lanes follow each other. Memory is in proportion to the calls
@@ -69,17 +121,24 @@ pub fn write_chart<R: Read>(
     }
     // The library wants the last part first, and draws them the other way round.
     lines.reverse();
-    draw(&lines, options, true, out)?;
+    draw(&lines, options, Figures::of_chart(&chart.header, &exported), true, out)?;
     Ok(exported)
 }
 
 /// Draws a differential flame graph of folded stacks with two numbers each: as wide as the second, red where that is more
 /// than the first, blue where it is less.
 pub fn write_diff(lines: &[String], title: &str, out: impl Write) -> io::Result<()> {
-    draw(lines, &Options { title: title.to_owned(), ..Options::default() }, false, out)
+    let figures = Figures { about: None, step: 1 };
+    draw(lines, &Options { title: title.to_owned(), ..Options::default() }, figures, false, out)
 }
 
-fn draw(lines: &[String], options: &Options, chart: bool, mut out: impl Write) -> io::Result<()> {
+fn draw(
+    lines: &[String],
+    options: &Options,
+    figures: Figures,
+    chart: bool,
+    mut out: impl Write,
+) -> io::Result<()> {
     if lines.is_empty() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -96,9 +155,15 @@ fn draw(lines: &[String], options: &Options, chart: bool, mut out: impl Write) -
         (Weight::Calls, _) => "calls",
         (Weight::Bytes, _) => "bytes",
         (_, Unit::Instructions) => "instr",
-        (_, Unit::Time) => "ns",
+        (_, Unit::Time) => match figures.step {
+            1_000_000 => "ms",
+            1_000 => "us",
+            _ => "ns",
+        },
     }
     .to_owned();
+    picture.factor = 1.0 / f64::from(figures.step);
+    picture.subtitle = figures.about;
     picture.image_width = options.width;
     picture.reverse_stack_order = options.reverse;
     picture.flame_chart = chart;

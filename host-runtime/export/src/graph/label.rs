@@ -1,37 +1,49 @@
 //! Texts and colors of boxes and arrows.
 
-use kperf_profile::{Unit, plural};
+use kperf_abi::FuncId;
+use kperf_profile::{Accuracy, plural};
 
 /// Color of boxes for functions that aren't drawn.
 pub(super) const REST: &str = "#e4e7ec";
 
 /// The figures in a box.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Figures {
+pub(super) struct Figures<'a> {
+    /// The function, if its figures are the sums of all its calls.
+    pub(super) func: Option<FuncId>,
     pub(super) calls: u64,
     /// Whether its times are unknown.
     pub(super) is_counted: bool,
     pub(super) total_nanos: f64,
+    /// The part of the total without the recorder and waits.
+    pub(super) running_nanos: f64,
     pub(super) self_nanos: f64,
-    /// The whole, for shares.
+    /// All self time: shares are of it.
     pub(super) whole_nanos: f64,
-    pub(super) unit: Unit,
+    pub(super) accuracy: &'a Accuracy,
 }
 
-impl Figures {
+impl Figures<'_> {
     pub(super) fn total_share(&self) -> f64 {
-        share(self.total_nanos, self.whole_nanos)
+        share(self.running_nanos, self.whole_nanos)
     }
 
     pub(super) fn lines(&self) -> Vec<String> {
-        let part = |what: &str, nanos: f64| {
-            let percent = 100.0 * share(nanos, self.whole_nanos);
-            format!("{what} {} ({percent:.1} %)", self.unit.text(nanos.round() as u64))
-        };
+        let time = |nanos| self.accuracy.time_text(nanos);
         if self.is_counted {
             return vec![plural(self.calls, "call"), "counted only".to_owned()];
         }
-        vec![part("total", self.total_nanos), part("self", self.self_nanos), plural(self.calls, "call")]
+        let total = Accuracy::percent_text(self.total_share(), None);
+        let self_share = share(self.self_nanos, self.whole_nanos);
+        let error = match self.func {
+            Some(func) => self.accuracy.share_error(func, self_share, self.calls),
+            None => self.accuracy.group_error(self_share, self.calls),
+        };
+        vec![
+            format!("total {} ({total})", time(self.total_nanos)),
+            format!("self {} ({})", time(self.self_nanos), Accuracy::percent_text(self_share, error)),
+            plural(self.calls, "call"),
+        ]
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::graph::label::{self, Figures};
 use crate::graph::picture::{Edge, Vertex};
-use kperf_profile::{Unit, plural};
+use kperf_profile::{Accuracy, plural};
 use rustc_hash::FxHashMap;
 
 /// A box's callees that aren't drawn.
@@ -11,27 +11,34 @@ struct Rest {
     callees: usize,
     calls: u64,
     total_nanos: f64,
+    running_nanos: f64,
     self_nanos: f64,
 }
 
 /// Calls that aren't drawn, by the box of their caller.
 #[derive(Debug)]
-pub(super) struct Others {
+pub(super) struct Others<'a> {
     rests: FxHashMap<usize, Rest>,
-    unit: Unit,
+    accuracy: &'a Accuracy,
 }
 
-impl Others {
-    pub(super) fn new(unit: Unit) -> Others {
-        Others { rests: FxHashMap::default(), unit }
+impl<'a> Others<'a> {
+    pub(super) fn new(accuracy: &'a Accuracy) -> Others<'a> {
+        Others { rests: FxHashMap::default(), accuracy }
     }
 
-    /// Adds the calls of a function that isn't drawn. `self_nanos` is the time below the box that is in no other box.
-    pub(super) fn add(&mut self, caller: usize, calls: u64, total_nanos: f64, self_nanos: f64) {
+    /// Adds the calls of a function that isn't drawn: its total, the part of that in which it ran, and its self time.
+    pub(super) fn add(
+        &mut self,
+        caller: usize,
+        calls: u64,
+        (total_nanos, running_nanos, self_nanos): (f64, f64, f64),
+    ) {
         let rest = self.rests.entry(caller).or_default();
         rest.callees += 1;
         rest.calls += calls;
         rest.total_nanos += total_nanos;
+        rest.running_nanos += running_nanos;
         rest.self_nanos += self_nanos;
     }
 
@@ -43,12 +50,20 @@ impl Others {
         whole_nanos: f64,
         min_share: f64,
     ) {
-        let large = |rest: &Rest| label::share(rest.total_nanos, whole_nanos) >= min_share;
+        let large = |rest: &Rest| label::share(rest.running_nanos, whole_nanos) >= min_share;
         let mut rests: Vec<(usize, Rest)> = self.rests.into_iter().filter(|(_, rest)| large(rest)).collect();
         rests.sort_by_key(|&(caller, _)| caller);
-        for (caller, Rest { callees, calls, total_nanos, self_nanos }) in rests {
-            let figures =
-                Figures { calls, is_counted: false, total_nanos, self_nanos, whole_nanos, unit: self.unit };
+        for (caller, Rest { callees, calls, total_nanos, running_nanos, self_nanos }) in rests {
+            let figures = Figures {
+                func: None,
+                calls,
+                is_counted: false,
+                total_nanos,
+                running_nanos,
+                self_nanos,
+                whole_nanos,
+                accuracy: self.accuracy,
+            };
             let name = plural(callees as u64, "other");
             let mut lines = figures.lines();
             lines.retain(|line| !line.starts_with("self"));

@@ -81,7 +81,7 @@ pub(super) fn is_lost(func: FuncId) -> bool {
 }
 
 /// A box's lines for one function.
-pub(super) fn vertex(symbols: &Symbols, func: FuncId, figures: label::Figures) -> Vertex {
+pub(super) fn vertex(symbols: &Symbols, func: FuncId, figures: label::Figures<'_>) -> Vertex {
     let name = symbols.label(func);
     let lines = figures.lines();
     let tooltip = format!("{}\n{}", label::whole(&name), lines.join("\n"));

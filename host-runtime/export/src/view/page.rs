@@ -10,9 +10,10 @@ use std::io::{self, Write};
 const HTML: &str = include_str!("page/index.html");
 const CSS: &str = include_str!("page/style.css");
 /// Each comes after those that it imports.
-const SCRIPTS: [(&str, &str); 24] = [
+const SCRIPTS: [(&str, &str); 25] = [
     ("dom.js", include_str!("page/dom.js")),
     ("format.js", include_str!("page/format.js")),
+    ("accuracy.js", include_str!("page/accuracy.js")),
     ("data.js", include_str!("page/data.js")),
     ("state.js", include_str!("page/state.js")),
     ("colors.js", include_str!("page/colors.js")),

@@ -2,10 +2,10 @@
 
 use kperf_abi::FuncId;
 use kperf_profile::{
-    Arc, CallGraph, CallPlaces, CallTree, FlatProfile, HOST, Heap, LeftOut, Level, Node, OTHER, Profile,
-    Sampling, Symbols, Timeline, UNSEEN, Unit, printable,
+    Accuracy, Arc, CallGraph, CallPlaces, CallTree, FlatProfile, HOST, Heap, LeftOut, Level, Node, OTHER,
+    PAUSES, Precision, Profile, Sampling, Symbols, Timeline, UNSEEN, Unit, is_pause, printable, times_text,
 };
-use kperf_trace::{ClockInfo, Header, HostInfo};
+use kperf_trace::{ClockInfo, ClockKind, Header, HostInfo};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -25,7 +25,11 @@ pub(super) struct PageData<'a> {
     nanos_per_tick: f64,
     wall_nanos: u64,
     wall_ticks: u64,
+    /// Sum of all self times: shares are of it.
     self_nanos: f64,
+    /// The precision of times; absent if each event read the clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    precision: Option<Precision>,
     calls: u64,
     warnings: Vec<String>,
     /// Notes about omitted calls and about the precision of figures.
@@ -41,6 +45,8 @@ pub(super) struct PageData<'a> {
     /// If allocations were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     memory: Option<Memory>,
+    /// The numbers of the recorder and of waits, which are no functions: their times are in totals, and in no share.
+    pauses: Vec<u64>,
     /// The number of `[other]`, the function of paths over the limit, if there are any.
     other: Option<u64>,
     #[serde(skip)]
@@ -55,6 +61,7 @@ struct Note {
 }
 
 const TIMELINE: &[&str] = &["timeline"];
+const ALL: &[&str] = &["timeline", "flame", "table", "graph"];
 const FIGURES: &[&str] = &["flame", "table", "graph"];
 
 impl Note {
@@ -76,7 +83,13 @@ struct Functions {
     counted: Vec<bool>,
     calls: Vec<u64>,
     total_nanos: Vec<f64>,
+    /// The part of the total in the recorder and in waits.
+    paused_nanos: Vec<f64>,
     self_nanos: Vec<f64>,
+    /// How far the shares of self time may be off, if they aren't exact.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    share_error: Vec<f64>,
+    /// What isn't known is no number, which is `null` in JSON.
     min_nanos: Vec<f64>,
     max_nanos: Vec<f64>,
     average_nanos: Vec<f64>,
@@ -95,10 +108,14 @@ impl Functions {
         self.counted.push(false);
         self.calls.push(sums.calls);
         self.total_nanos.push(total);
+        self.paused_nanos.push(if is_pause(sums.func) { total } else { 0.0 });
+        if !self.share_error.is_empty() {
+            self.share_error.push(0.0);
+        }
         self.self_nanos.push(own);
-        self.min_nanos.push(0.0);
-        self.max_nanos.push(0.0);
-        self.average_nanos.push(total / sums.calls.max(1) as f64);
+        self.min_nanos.push(f64::NAN);
+        self.max_nanos.push(f64::NAN);
+        self.average_nanos.push(if sums.calls > 0 { total / sums.calls as f64 } else { f64::NAN });
         self.cut_short.push(0);
     }
 }
@@ -162,7 +179,8 @@ impl<'a> PageData<'a> {
         indices.extend([HOST, UNSEEN].map(|func| (func, outside)));
         let nanos_per_tick = 1e9 / header.clock.ticks_per_second;
         let mut places = Places::new();
-        let mut functions = functions(flat, symbols, &mut places);
+        let accuracy = Accuracy::of(profile, flat.self_nanos);
+        let mut functions = functions((flat, &accuracy), profile, &mut places);
         without_row.iter().for_each(|(func, node)| functions.push_sums(symbols.label(*func), node, header));
         let edges = edges(&graph, &indices, profile, &mut places);
         let lanes = levels.first().map_or(&[][..], |level| &level.lanes);
@@ -180,6 +198,7 @@ impl<'a> PageData<'a> {
             wall_nanos: profile.wall_nanos(),
             wall_ticks: profile.end_ticks.saturating_sub(profile.start_ticks),
             self_nanos: flat.self_nanos,
+            precision: accuracy.precision().copied(),
             calls: profile.calls(),
             warnings: health.warnings(),
             notes: {
@@ -190,6 +209,9 @@ impl<'a> PageData<'a> {
                         FIGURES,
                         "there is no timeline: a dataset has sums of calls, not single ones",
                     ));
+                }
+                if header.clock.kind == ClockKind::Ticker && profile.sampling().is_none() {
+                    notes.push(Note::new(ALL, times_text(profile)));
                 }
                 notes.extend(profile.sampling().into_iter().flat_map(sampled_notes));
                 notes.extend(heap.warnings().into_iter().map(|text| Note::new(TIMELINE, text)));
@@ -208,6 +230,7 @@ impl<'a> PageData<'a> {
                 .iter()
                 .map(|level| LevelInfo { resolution_ticks: level.resolution_ticks, spans: level.spans() })
                 .collect(),
+            pauses: PAUSES.iter().filter_map(|pause| indices.get(pause).copied()).collect(),
             other: indices.get(&OTHER).copied(),
             memory: memory(profile, heap),
             indices,
@@ -246,8 +269,8 @@ fn sampled_notes(sampling: &Sampling) -> [Note; 2] {
         }
     };
     let figures = format!(
-        "times are those of {} samples, the shortest and the longest call are the mean; counts are exact for each function, \
-         and shared out among its callers by time",
+        "times are those of {} samples, which don't show the shortest and the longest call; counts are exact for each \
+         function, and shared out among its callers by time",
         sampling.samples
     );
     [Note::new(TIMELINE, timeline), Note::new(FIGURES, figures)]
@@ -266,7 +289,14 @@ fn without_row(tree: &CallTree, flat: &FlatProfile) -> BTreeMap<FuncId, Node> {
     sums
 }
 
-fn functions(flat: &FlatProfile, symbols: &Symbols, places: &mut Places) -> Functions {
+fn functions(
+    (flat, accuracy): (&FlatProfile, &Accuracy),
+    profile: &Profile,
+    places: &mut Places,
+) -> Functions {
+    let symbols = &profile.symbols;
+    // Samples don't show single calls.
+    let of_call = |nanos: f64| if profile.sampling().is_some() { f64::NAN } else { nanos };
     let mut columns = Functions::default();
     for row in &flat.rows {
         let symbol = symbols.get(row.func);
@@ -282,9 +312,11 @@ fn functions(flat: &FlatProfile, symbols: &Symbols, places: &mut Places) -> Func
         columns.counted.push(row.is_counted);
         columns.calls.push(row.calls);
         columns.total_nanos.push(row.total_nanos);
+        columns.paused_nanos.push(row.paused_nanos);
+        columns.share_error.extend(accuracy.share_error(row.func, row.share, row.calls));
         columns.self_nanos.push(row.self_nanos);
-        columns.min_nanos.push(row.min_nanos);
-        columns.max_nanos.push(row.max_nanos);
+        columns.min_nanos.push(of_call(row.min_nanos));
+        columns.max_nanos.push(of_call(row.max_nanos));
         columns.average_nanos.push(row.average_nanos);
         columns.cut_short.push(row.unwound + row.unfinished);
     }

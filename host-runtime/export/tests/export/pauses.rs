@@ -1,10 +1,15 @@
 //! Pauses and waits are no function's self time, in reports and in exports.
 
 use crate::support::{reader, simple};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::DeflateDecoder;
 use kperf_export::formats::{chrome, csv, speedscope};
-use kperf_profile::{CallFilter, FlatProfile, Profile};
+use kperf_export::{graph, view};
+use kperf_profile::{CallFilter, FlatProfile, Profile, Row};
 use kperf_trace::LaneId;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// `main` has 50 of its own, `step` 4, `short` 1; 12 are the recorder's, 5 of them as two in a row. 9 are waits, 4 of them the thread's
 /// own.
@@ -103,4 +108,50 @@ fn exports_show_them_as_calls() {
     let text = text(out);
     let own: Vec<&str> = text.lines().skip(1).filter_map(|line| line.split(',').nth(8)).collect();
     assert_eq!(own, ["4", "1", "50"]);
+}
+
+/// Shares are of the time that functions ran, in every view.
+#[test]
+fn shares_are_the_same_in_all_views() {
+    let profile = Profile::read(reader(&simple(SCRIPT)), |_| ()).unwrap();
+    let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
+    let share = |row: &Row| format!("({:.1} %)", 100.0 * row.share);
+    let expected: BTreeMap<String, String> =
+        flat.rows.iter().map(|row| (row.name.to_string(), share(row))).collect();
+    assert_eq!(expected.get("main").map(String::as_str), Some("(90.9 %)"));
+    for tree in [false, true] {
+        let options = graph::Options { min_share: 0.0, tree, ..graph::Options::default() };
+        let picture = graph::picture(&profile, &options);
+        let boxes = picture.vertices.iter().filter(|vertex| expected.contains_key(&vertex.name[0]));
+        let drawn = boxes.map(|vertex| {
+            let line = vertex.lines.iter().find(|line| line.starts_with("self")).unwrap();
+            (vertex.name[0].clone(), line[line.find('(').unwrap()..].to_owned())
+        });
+        assert_eq!(drawn.collect::<BTreeMap<_, _>>(), expected, "tree: {tree}");
+        let main = picture.vertices.iter().find(|vertex| vertex.name[0] == "main").unwrap();
+        assert_eq!(main.lines[0], "total 76 ns (100.0 %)", "waits are in totals, and in no share");
+    }
+    let page = page(&profile);
+    let (columns, whole) = (&page["functions"], page["selfNanos"].as_f64().unwrap());
+    let number = |column: &str, n: usize| columns[column][n].as_f64().unwrap();
+    let names = columns["name"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).enumerate();
+    let pauses: Vec<usize> =
+        page["pauses"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap() as usize).collect();
+    let functions = names.filter(|(n, _)| !pauses.contains(n));
+    let shown = functions
+        .map(|(n, name)| (name.to_owned(), format!("({:.1} %)", 100.0 * number("selfNanos", n) / whole)));
+    assert_eq!(shown.collect::<BTreeMap<_, _>>(), expected);
+    assert_eq!(pauses.iter().map(|&n| number("selfNanos", n)).sum::<f64>(), 21.0);
+    let main = columns["name"].as_array().unwrap().iter().position(|name| name == "main").unwrap();
+    assert_eq!(number("totalNanos", main) - number("pausedNanos", main), whole);
+}
+
+/// The page's figures.
+fn page(profile: &Profile) -> serde_json::Value {
+    let mut html = Vec::new();
+    view::write_html_of_sums(profile, "test", &mut html).unwrap();
+    let html = String::from_utf8(html).unwrap();
+    let (_, data) = html.split_once("data-section=\"profile\">").unwrap();
+    let packed = STANDARD.decode(data.split_once('<').unwrap().0).unwrap();
+    serde_json::from_reader(DeflateDecoder::new(packed.as_slice())).unwrap()
 }

@@ -13,7 +13,7 @@ fn all() -> ReplayOptions<'static> {
 }
 
 fn only(filter: CallFilter<'_>) -> ReplayOptions<'_> {
-    ReplayOptions { filter, lanes: false }
+    ReplayOptions { filter, lanes: false, resolution_nanos: None }
 }
 
 #[track_caller]

@@ -67,6 +67,12 @@ impl DiffRow {
     pub fn cells(&self, metric: Metric) -> Vec<Cell> {
         let change = self.change(metric);
         let time = |nanos: f64| Cell::time(nanos, self.is_counted);
+        let rough = |nanos: f64, error_nanos: Option<f64>| match error_nanos.filter(|_| !self.is_counted) {
+            Some(error_nanos) => Cell::Sampled { nanos, error_nanos },
+            None => time(nanos),
+        };
+        let before = |change: &Change| rough(change.before, change.seen_errors().map(|[before, _]| before));
+        let after = |change: &Change| rough(change.after, change.seen_errors().map(|[_, after]| after));
         let in_unit = |value: f64| if metric == Metric::Calls { Cell::Number(value) } else { time(value) };
         let test = change.test;
         let ratio = |change: &Change| change.ratio().map_or(Cell::Nothing, Cell::Ratio);
@@ -74,17 +80,23 @@ impl DiffRow {
         let calls =
             |calls: f64| if calls.fract() == 0.0 { Cell::Count(calls as u64) } else { Cell::Number(calls) };
         vec![
-            in_unit(change.difference()),
+            match metric {
+                Metric::Calls => in_unit(change.difference()),
+                _ => {
+                    let error = change.seen_errors().map(|[before, after]| before.hypot(after));
+                    rough(change.difference(), error)
+                }
+            },
             test.map_or(Cell::Nothing, |test| in_unit(test.interval.0)),
             test.map_or(Cell::Nothing, |test| in_unit(test.interval.1)),
             test.map_or(Cell::Nothing, |test| Cell::Number(test.p)),
             test.map_or(Cell::Nothing, |test| Cell::Number(test.p_adjusted)),
             change.is_significant().map_or(Cell::Nothing, Cell::Flag),
-            time(self.self_nanos.before),
-            time(self.self_nanos.after),
+            before(&self.self_nanos),
+            after(&self.self_nanos),
             ratio(&self.self_nanos),
-            time(self.total_nanos.before),
-            time(self.total_nanos.after),
+            before(&self.total_nanos),
+            after(&self.total_nanos),
             ratio(&self.total_nanos),
             calls(self.calls.before),
             calls(self.calls.after),

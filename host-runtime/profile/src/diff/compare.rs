@@ -184,6 +184,11 @@ impl Change {
         welch::excess(before.with(self.before), after.with(self.after), growth, miss)
     }
 
+    /// Half of the intervals of 95 % confidence of both means, as far as the runs show them; `None` for exact values.
+    pub(crate) fn seen_errors(&self) -> Option<[f64; 2]> {
+        Some(self.errors.map(MeanError::seen)).filter(|errors| errors.iter().any(|error| *error > 0.0))
+    }
+
     /// After less before.
     pub fn difference(&self) -> f64 {
         self.after - self.before

@@ -1,5 +1,6 @@
 //! Welch's t-test (Welch, 1947): whether two sets of figures differ by more than chance, also if their variances differ.
 
+use crate::sampled::sampling::Z;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// How likely a difference is just chance.
@@ -79,6 +80,8 @@ pub(crate) struct Mean {
     variance: f64,
     /// How many degrees of freedom the variance has. Infinite if it is known.
     degrees: f64,
+    /// The standard error without the drift of a machine's speed.
+    seen: f64,
 }
 
 /// The error of a mean. A comparison has six for each function, of which there may be a million.
@@ -86,16 +89,22 @@ pub(crate) struct Mean {
 pub(crate) struct MeanError {
     variance: f32,
     degrees: f32,
+    seen: f32,
 }
 
 impl MeanError {
     pub(crate) fn of(mean: Mean) -> MeanError {
-        MeanError { variance: mean.variance as f32, degrees: mean.degrees as f32 }
+        MeanError { variance: mean.variance as f32, degrees: mean.degrees as f32, seen: mean.seen as f32 }
     }
 
     /// The mean that has this error.
     pub(crate) fn with(self, mean: f64) -> Mean {
-        Mean { mean, variance: self.variance.into(), degrees: self.degrees.into() }
+        Mean { mean, variance: self.variance.into(), degrees: self.degrees.into(), seen: self.seen.into() }
+    }
+
+    /// Half of the interval of 95 % confidence that the runs themselves show; 0 for exact values.
+    pub(crate) fn seen(self) -> f64 {
+        Z * f64::from(self.seen)
     }
 }
 
@@ -115,14 +124,17 @@ impl Mean {
                 let variance = shown + (drifts.sum::<f64>() / count).powi(2);
                 // Welch and Satterthwaite's, of a variance of which only a part is estimated.
                 let degrees = (count - 1.0) * (variance / shown).powi(2);
-                Mean { mean, variance, degrees: if shown > 0.0 { degrees } else { f64::INFINITY } }
+                let degrees = if shown > 0.0 { degrees } else { f64::INFINITY };
+                let is_exact = runs.iter().all(|run| run.error.is_none());
+                Mean { mean, variance, degrees, seen: if is_exact { 0.0 } else { shown.sqrt() } }
             }
             (None, [Measured { value, error: Some(error) }]) => Mean {
                 mean: *value,
                 variance: error.error.powi(2) + (SPEED * value).powi(2),
                 degrees: f64::INFINITY,
+                seen: error.error,
             },
-            _ => Mean { mean: values.iter().sum(), variance: 0.0, degrees: f64::INFINITY },
+            _ => Mean { mean: values.iter().sum(), degrees: f64::INFINITY, ..Mean::default() },
         }
     }
 

@@ -1,6 +1,6 @@
 //! Figures of a table: for people as text, for programs as JSON.
 
-use crate::text::grouped;
+use crate::text::{grouped, rough_text};
 use crate::unit::Unit;
 use serde_json::Value;
 
@@ -20,6 +20,13 @@ pub enum Cell {
     Count(u64),
     /// A duration, or a change of one.
     Nanos(f64),
+    /// A duration, or a change of one, with the error that it has by sampling.
+    Sampled {
+        /// The duration.
+        nanos: f64,
+        /// Half of its interval of 95 % confidence.
+        error_nanos: f64,
+    },
     /// 0 to 1, in percent for people.
     Share(f64),
     /// How many times as much.
@@ -49,6 +56,11 @@ impl Cell {
                 let sign = if nanos.round() < 0.0 { "-" } else { "" };
                 format!("{sign}{}", unit.text(nanos.abs().round() as u64))
             }
+            Cell::Sampled { nanos, error_nanos } => {
+                let text = rough_text(nanos.abs(), *error_nanos);
+                // A bound has no sign.
+                if *nanos < 0.0 && nanos.abs() >= *error_nanos { format!("-{text}") } else { text }
+            }
             Cell::Share(share) => format!("{:.1}", 100.0 * share),
             Cell::Ratio(ratio) => format!("x{ratio:.2}"),
             Cell::Number(number) => format!("{number:.3}"),
@@ -65,7 +77,7 @@ impl Cell {
             Cell::Flag(flag) => (*flag).into(),
             Cell::Count(count) => (*count).into(),
             // No clock is finer than a thousandth of a nanosecond.
-            Cell::Nanos(nanos) => ((nanos * 1e3).round() / 1e3).into(),
+            Cell::Nanos(nanos) | Cell::Sampled { nanos, .. } => ((nanos * 1e3).round() / 1e3).into(),
             Cell::Share(number) | Cell::Ratio(number) | Cell::Number(number) => {
                 ((number * 1e6).round() / 1e6).into()
             }

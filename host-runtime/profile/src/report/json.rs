@@ -1,8 +1,7 @@
 //! The report as JSON, with exact nanoseconds.
 
 use crate::reading::profile::Profile;
-use crate::sampled::precision::Precision;
-use crate::sampled::runs::RunErrors;
+use crate::sampled::accuracy::Accuracy;
 use crate::symbols::is_stand_in;
 use crate::time::histogram::Histograms;
 use crate::tree::flat::{self, FlatProfile, Row};
@@ -149,7 +148,7 @@ pub fn write_json(
     compensated: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let errors = (profile.precision(flat.self_nanos), RunErrors::of(profile));
+    let accuracy = Accuracy::of(profile, flat.self_nanos);
     let report = Report {
         clock: &profile.header.clock,
         probe_cost: &profile.header.probe_cost,
@@ -182,7 +181,7 @@ pub fn write_json(
             resolution_nanos: ticks.resolution_nanos(),
             effective_samples: ticks.effective_samples(flat.self_nanos),
         }),
-        functions: rows.iter().map(|row| function_json(profile, row, &errors, histograms)).collect(),
+        functions: rows.iter().map(|row| function_json(profile, row, &accuracy, histograms)).collect(),
         lanes: profile.lanes.iter().map(|lane| Lane { id: lane.id.to_string(), calls: lane.calls }).collect(),
         lost_events: profile.health.lost_events(),
         other_calls: profile.health.over_limit.calls(),
@@ -210,7 +209,7 @@ fn in_unit(report: Value, unit: Unit) -> Value {
 fn function_json<'a>(
     profile: &'a Profile,
     row: &'a Row,
-    (precision, runs): &(Option<Precision>, Option<RunErrors>),
+    accuracy: &Accuracy,
     histograms: Option<&Histograms>,
 ) -> Function<'a> {
     let caller = |caller: &flat::Caller| Caller {
@@ -228,11 +227,7 @@ fn function_json<'a>(
         total_nanos: known(row.total_nanos),
         self_nanos: known(row.self_nanos),
         share: (!row.is_counted).then_some(row.share),
-        share_error: runs
-            .as_ref()
-            .map(|runs| runs.share_error(row.func))
-            .or_else(|| precision.map(|precision| precision.share_error(row.share, row.calls)))
-            .filter(|_| !row.is_counted),
+        share_error: accuracy.share_error(row.func, row.share, row.calls).filter(|_| !row.is_counted),
         average_nanos: (!row.is_counted).then_some(row.average_nanos),
         min_nanos: timed(row.min_nanos),
         max_nanos: timed(row.max_nanos),

@@ -1,5 +1,6 @@
 //! The report as JSON, and hints about it.
 
 pub(crate) mod cell;
+pub(crate) mod clock;
 pub(crate) mod hints;
 pub(crate) mod json;

@@ -2,9 +2,11 @@
 
 use crate::sampled::sampling::{Sampling, Z, wilson};
 use kperf_trace::{Preempted, ProbeCost, TickTotal};
+use serde::Serialize;
 
 /// The error of times that rest on samples: a sampler's, or the ticks of a ticker.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Precision {
     /// The number of equal samples with the same error.
     pub effective_samples: f64,
@@ -98,6 +100,12 @@ impl Precision {
             return f64::INFINITY;
         }
         self.self_nanos * wilson(nanos / self.self_nanos.max(1.0), self.effective_samples)
+    }
+
+    /// How far the ratio of two sums of times may be off by sampling, as a share.
+    pub(crate) fn part_error(&self, nanos: f64, whole_nanos: f64) -> f64 {
+        let samples = self.effective_samples * (whole_nanos / self.self_nanos.max(1.0)).clamp(0.0, 1.0);
+        wilson(nanos / whole_nanos.max(f64::MIN_POSITIVE), samples)
     }
 
     /// The standard error of a sum of times by sampling, in nanoseconds. Without samples it is the time of all.

@@ -28,6 +28,8 @@ pub struct Arc {
     /// How long these calls took. Recursion counts once: a call adds nothing if it is inside a call of the same callee by the
     /// same caller.
     pub total_nanos: f64,
+    /// The part of the total in the recorder and in waits.
+    pub paused_nanos: f64,
     /// How long the callee was running itself in these calls.
     pub self_nanos: f64,
 }
@@ -37,6 +39,11 @@ impl Arc {
     pub fn is_recursive(&self) -> bool {
         self.caller == self.callee
     }
+
+    /// The part of the total in which the callee or a function that it called ran.
+    pub fn running_nanos(&self) -> f64 {
+        (self.total_nanos - self.paused_nanos).max(self.self_nanos)
+    }
 }
 
 /// The sums of an arc.
@@ -44,6 +51,7 @@ impl Arc {
 struct Sums {
     calls: u64,
     total: f64,
+    paused: f64,
     self_time: f64,
     /// How many calls of this arc are open on the path of the walk.
     open: u32,
@@ -93,6 +101,7 @@ impl CallGraph {
             sum.self_time += self_time;
             if sum.open == 0 {
                 sum.total += total;
+                sum.paused += nodes.paused(id);
             }
             sum.open += 1;
         });
@@ -107,6 +116,7 @@ impl CallGraph {
                 callee,
                 calls: sums.calls,
                 total_nanos: sums.total.max(sums.self_time).max(0.0),
+                paused_nanos: sums.paused,
                 self_nanos: sums.self_time.max(0.0),
             })
             .collect();

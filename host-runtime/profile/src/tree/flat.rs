@@ -1,6 +1,6 @@
 //! The flat profile: a row per function.
 
-use crate::symbols::{HOST, OTHER, PAUSES, Symbols, UNSEEN, is_outside};
+use crate::symbols::{HOST, OTHER, PAUSES, Symbols, UNSEEN, is_outside, is_pause};
 use crate::tree::nodes::{CallTree, Node, NodeId};
 use crate::tree::unplaced::Unplaced;
 use kperf_abi::FuncId;
@@ -40,6 +40,8 @@ pub struct Row {
     /// How long its calls were open. Recursion counts once: a call inside a call of the same function adds nothing. Never more
     /// than the wall time of its lanes.
     pub total_nanos: f64,
+    /// The part of the total in which it didn't run: the recorder's work and waits, in its calls and in those that they made.
+    pub paused_nanos: f64,
     /// How long it was running itself, without the calls that it made.
     pub self_nanos: f64,
     /// Mean length of a call. Calls inside a call of the same function count too.
@@ -58,6 +60,13 @@ pub struct Row {
     pub callers: Vec<Caller>,
 }
 
+impl Row {
+    /// The part of the total in which it or a function that it called ran. At most the sum of all self times.
+    pub fn running_nanos(&self) -> f64 {
+        (self.total_nanos - self.paused_nanos).max(self.self_nanos)
+    }
+}
+
 /// A function's caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
@@ -72,6 +81,7 @@ pub struct Caller {
 struct Sums {
     calls: u64,
     total: f64,
+    paused: f64,
     self_time: f64,
     of_all_calls: f64,
     min: Option<f64>,
@@ -200,6 +210,7 @@ fn sum_outermost(tree: &CallTree, nodes: &NodeTimes, sums: &mut FxHashMap<FuncId
         }
         if sum.open == 0 {
             sum.total += nodes.of(id).1;
+            sum.paused += nodes.paused(id);
         }
         sum.open += 1;
     });
@@ -217,6 +228,7 @@ impl Sums {
             is_counted: symbols.is_counted(func),
             // Calls below nothing may have taken more from the total than was in it.
             total_nanos: self.total.max(self.self_time).max(0.0),
+            paused_nanos: self.paused,
             self_nanos: self.self_time.max(0.0),
             average_nanos: (self.of_all_calls / self.calls.max(1) as f64).max(0.0),
             min_nanos: self.min.unwrap_or(0.0).max(0.0),
@@ -234,6 +246,8 @@ pub struct NodeTimes {
     nanos_per_tick: f64,
     self_time: Vec<f64>,
     total: Vec<f64>,
+    /// The part of the total in the recorder and in waits.
+    paused: Vec<f64>,
     cost_per_call: Vec<f64>,
 }
 
@@ -273,12 +287,23 @@ impl NodeTimes {
             .collect();
         let cost_per_call =
             nodes.iter().zip(&costs).map(|(node, cost)| cost / node.calls.max(1) as f64).collect();
-        NodeTimes { nanos_per_tick, self_time, total, cost_per_call }
+        let of_pause =
+            |node: &Node| if is_pause(node.func) { node.total_ticks as f64 * nanos_per_tick } else { 0.0 };
+        let mut paused: Vec<f64> = nodes.iter().map(of_pause).collect();
+        for (id, node) in tree.iter().rev() {
+            paused[node.parent.index()] += paused[id.index()];
+        }
+        NodeTimes { nanos_per_tick, self_time, total, paused, cost_per_call }
     }
 
     /// A time of the tree in nanoseconds.
     pub fn nanos(&self, ticks: u64) -> f64 {
         ticks as f64 * self.nanos_per_tick
+    }
+
+    /// The part of a node's total in which neither it nor what it called ran, in nanoseconds.
+    pub fn paused(&self, id: NodeId) -> f64 {
+        self.paused[id.index()]
     }
 
     /// Self time, total and mean cost of the probes in a call, of a node of the tree.

@@ -53,7 +53,7 @@ export function keepAddress(state, views, showSearch) {
 export function written(state, { start, end, extent }, order) {
   const parts = new URLSearchParams();
   const put = (name, value, usual) => value !== usual && parts.set(name, value);
-  put("tab", state.view.value, state.tabs[0]);
+  put("tab", state.view.value, state.firstView);
   put("tree", state.tree.value, "down");
   put("find", state.query.value, "");
   if (state.selected.value !== null) parts.set("function", named(state.pageData.functions, state.selected.value));
@@ -68,7 +68,7 @@ function take(state, chart, order, showSearch, parts) {
   state.selected.set(numbered(state.pageData.functions, parts.get("function")));
   state.selection.set(state.tabs.includes("timeline") ? range(parts.get("select"), chart.viewport.extent) : null);
   state.tree.set(one("tree", TREES));
-  state.view.set(one("tab", state.tabs));
+  state.view.set(one("tab", [state.firstView, ...state.tabs]));
   showSearch(parts.get("find") ?? "");
   const [, up, key] = /^(-?)(name|share|self|total|calls|average|min|max)$/.exec(parts.get("sort") ?? "") ?? [null, "", "self"];
   if (order.value.key !== key || order.value.descending !== (up === "")) order.set({ key, descending: up === "" });

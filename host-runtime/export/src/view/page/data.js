@@ -130,6 +130,9 @@ export function readSlices(bytes, nodes) {
 /** What of the trace the views share: the pageData's functions as objects, their callers and callees. */
 export function readPageData(pageData) {
   const columns = pageData.functions;
+  const sums = new Set([...pageData.pauses, pageData.other]);
+  // What is no function has no share.
+  const shareOf = (self, index) => (sums.has(index) && columns.module[index] < 0 ? NaN : pageData.selfNanos > 0 ? self / pageData.selfNanos : 0);
   const functions = columns.name.map((name, index) => ({
     index,
     name,
@@ -139,12 +142,15 @@ export function readPageData(pageData) {
     counted: columns.counted[index],
     calls: columns.calls[index],
     total: columns.totalNanos[index],
+    /** The part of the total without the recorder and waits: what shares of totals are of. */
+    running: columns.totalNanos[index] - columns.pausedNanos[index],
     self: columns.selfNanos[index],
-    min: columns.minNanos[index],
-    max: columns.maxNanos[index],
-    average: columns.averageNanos[index],
+    min: columns.minNanos[index] ?? NaN,
+    max: columns.maxNanos[index] ?? NaN,
+    average: columns.averageNanos[index] ?? NaN,
     cutShort: columns.cutShort[index],
-    share: pageData.selfNanos > 0 ? columns.selfNanos[index] / pageData.selfNanos : 0,
+    share: shareOf(columns.selfNanos[index], index),
+    shareError: columns.shareError?.[index] ?? null,
     callers: [],
     callees: [],
   }));

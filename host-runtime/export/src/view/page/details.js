@@ -1,6 +1,6 @@
 // The selected function: its figures, callers and callees.
 import { h } from "./dom.js";
-import { countText, nanosText, percentText, plural } from "./format.js";
+import { countText, percentText, plural } from "./format.js";
 
 /** How many callers and callees are listed before the rest is only counted. */
 const LISTED = 40;
@@ -17,7 +17,7 @@ export class Details {
     const index = this.state.selected.value;
     this.element.hidden = index === null;
     if (index === null) return;
-    const { functions, whole } = this.state.figures.value;
+    const { functions, accuracy } = this.state.figures.value;
     const func = functions[index];
     const figure = (name, value, more) => h("div", {}, h("dt", {}, name), h("dd", {}, value, more ? h("small", {}, more) : null));
     const place = [func.module, func.place, func.imported ? "a function of the host" : "", func.counted ? "counted only: its time is in its callers'" : ""].filter((text) => text !== "").join(" · ");
@@ -30,10 +30,10 @@ export class Details {
       h("dl", {},
         figure("Calls", countText(func.calls), func.cutShort ? `${countText(func.cutShort)} cut short` : null),
         ...(func.counted ? [] : [
-          figure("Self", nanosText(func.self), percentText(func.share)),
-          figure("Total", nanosText(func.total)),
-          figure("Average", nanosText(func.average)),
-          ...(whole ? [figure("Shortest", nanosText(func.min)), figure("Longest", nanosText(func.max))] : [])])),
+          figure("Self", accuracy.timeText(func.self), Number.isNaN(func.share) ? null : percentText(func.share, func.shareError)),
+          figure("Total", accuracy.timeText(func.total)),
+          ...(Number.isNaN(func.average) ? [] : [figure("Average", accuracy.meanText(func.average, func.total, func.calls))]),
+          ...(Number.isNaN(func.min) ? [] : [figure("Shortest", accuracy.callText(func.min)), figure("Longest", accuracy.callText(func.max))])])),
       h("p", {}, h("button", { type: "button", class: "plain", onclick: () => this.showAround() }, "Callers and callees")),
       this.list("Called by", func.callers, "from"),
       this.list("Calls", func.callees, "to"));
@@ -46,6 +46,7 @@ export class Details {
 
   list(title, edges, end) {
     const { pageData } = this.state;
+    const { accuracy } = this.state.figures.value;
     const whole = Math.max(1, edges.reduce((sum, edge) => sum + edge.total, 0));
     const items = edges.slice(0, LISTED).map((edge) => {
       const known = edge[end] < pageData.functions.length;
@@ -53,7 +54,7 @@ export class Details {
       const place = pageData.placeOf(edge.from, edge.to);
       const name = h("span", { class: "name" }, pageData.nameOf(edge[end]));
       const at = place ? h("span", { class: "at", title: place }, place.replace(/^[^|,]*[/\\]/, "")) : null;
-      const figures = h("span", { class: "figures" }, `${plural(edge.calls, "call")} · ${nanosText(edge.total)}`);
+      const figures = h("span", { class: "figures" }, `${plural(edge.calls, "call")} · ${accuracy.timeText(edge.total)}`);
       const style = `--share:${((edge.total / whole) * 100).toFixed(2)}%`;
       const choose = () => this.state.selected.set(edge[end]);
       return h("li", {}, known ? h("button", { type: "button", style, onclick: choose }, name, figures, at) : h("div", { class: "outside", style }, name, figures, at));

@@ -1,4 +1,5 @@
 // The figures of functions and of who calls whom, summed up from the nodes of the call tree.
+import { Accuracy } from "./accuracy.js";
 
 /** The parts of the call tree that don't depend on the selection: callers and callees, and which nodes count once. */
 export class Tree {
@@ -69,7 +70,7 @@ function links(parent) {
 }
 
 /**
- * The figures of a range of time, from those of the nodes (`total` in ticks, `calls`): {functions, edges, nodes, whole}, as the
+ * The figures of a range of time, from those of the nodes (`total` in ticks, `calls`): {functions, edges, nodes, self, accuracy, whole}, as the
  * pageData has them for all of the run. The shortest and the longest call are not known.
  */
 export function figuresOf(tree, pageData, { total, calls }) {
@@ -78,8 +79,10 @@ export function figuresOf(tree, pageData, { total, calls }) {
   for (let n = 0; n < self.length; n++) self[n] = Math.max(0, self[n]);
   self[0] = 0;
   const nanos = pageData.nanosPerTick;
+  const pauses = new Set(pageData.pauses);
+  const paused = pausedIn(tree, pauses, total);
   const functions = pageData.functions.map((func) => ({
-    ...func, calls: 0, total: 0, self: 0, ofAllCalls: 0, average: 0, min: NaN, max: NaN, cutShort: 0, callers: [], callees: [],
+    ...func, calls: 0, total: 0, running: 0, self: 0, ofAllCalls: 0, average: 0, min: NaN, max: NaN, cutShort: 0, callers: [], callees: [],
   }));
   const edges = tree.edges.map((edge) => ({ ...edge, calls: 0, total: 0 }));
   let all = 0;
@@ -89,20 +92,35 @@ export function figuresOf(tree, pageData, { total, calls }) {
     func.calls += calls[n];
     func.self += self[n] * nanos;
     func.ofAllCalls += total[n] * nanos;
-    if (tree.outermost[n]) func.total += total[n] * nanos;
-    all += self[n] * nanos;
+    if (tree.outermost[n]) {
+      func.total += total[n] * nanos;
+      func.running += (total[n] - paused[n]) * nanos;
+    }
+    if (!pauses.has(tree.func[n])) all += self[n] * nanos;
     const edge = edges[tree.edgeOf[n]];
     edge.calls += calls[n];
     if (tree.outermostEdge[n]) edge.total += total[n] * nanos;
   }
+  const accuracy = new Accuracy(pageData.precision, Math.min(1, all / Math.max(1, pageData.selfNanos)));
   for (const func of functions) {
-    func.average = func.ofAllCalls / Math.max(1, func.calls);
-    func.share = all > 0 ? func.self / all : 0;
+    func.average = func.calls > 0 ? func.ofAllCalls / func.calls : pauses.has(func.index) ? NaN : 0;
+    if (!Number.isNaN(func.share)) func.share = all > 0 ? func.self / all : 0;
+    func.shareError = accuracy.shareError(func.share, func.calls);
   }
   const seen = edges.filter((edge) => edge.calls > 0 || edge.total > 0).sort((a, b) => b.total - a.total);
   for (const edge of seen) {
     functions[edge.from]?.callees.push(edge);
     functions[edge.to]?.callers.push(edge);
   }
-  return { functions, edges: seen, nodes: { total, self, calls }, whole: false };
+  return { functions, edges: seen, nodes: { total, self, calls }, self: all, accuracy, whole: false };
+}
+
+/** The part of each node's total in the recorder and in waits. */
+export function pausedIn(tree, pauses, total) {
+  const paused = new Float64Array(total.length);
+  for (let n = total.length - 1; n > 0; n--) {
+    if (pauses.has(tree.func[n])) paused[n] = total[n];
+    paused[tree.parent[n]] += paused[n];
+  }
+  return paused;
 }

@@ -2,7 +2,8 @@
 // their callers, or both ways from one function.
 import { Chart } from "./chart.js";
 import { h } from "./dom.js";
-import { nanosText, percentText, plural } from "./format.js";
+import { pausedIn } from "./figures.js";
+import { percentText, plural } from "./format.js";
 import { around, bottomUp, flameRows } from "./trees.js";
 
 const WAYS = [
@@ -51,6 +52,7 @@ export class Flame {
     const built = way === "up" ? bottomUp(tree, shown)
       : way === "around" ? around(tree, shown, state.selected.value)
       : { rows: flameRows({ parent: tree.parent, func: tree.func, total: shown.total }), extent: shown.total[0] };
+    this.paused = pausedIn(tree, new Set(this.pageData.pauses), shown.total);
     this.only = [{ name: "", rows: built.rows }];
     this.middle = built.middle;
     this.extent = Math.max(built.extent, 1);
@@ -63,7 +65,7 @@ export class Flame {
     if (way === "around" && this.state.selected.value === null) return "Select a function: click a bar, a row or a box, or search and press Enter";
     if (rows.length === 0 || extent === 0) return "Nothing ran here";
     if (way === "up") return "Widths are self times; bars below 0.005 % are left out";
-    if (way === "around") return `${this.pageData.nameOf(this.state.selected.value)}: ${nanosText(extent * this.nanosPerUnit)}`;
+    if (way === "around") return `${this.pageData.nameOf(this.state.selected.value)}: ${this.state.figures.value.accuracy.timeText(extent * this.nanosPerUnit)}`;
     return "";
   }
 
@@ -76,21 +78,32 @@ export class Flame {
   }
 
   describe(row, index) {
-    const nanos = (ticks) => nanosText(ticks * this.nanosPerUnit);
+    const { self: whole, accuracy } = this.state.figures.value;
+    const nanos = (ticks) => accuracy.timeText(ticks * this.nanosPerUnit);
+    const shareOf = (ticks) => (ticks * this.nanosPerUnit) / Math.max(1, whole);
+    const selfShare = (ticks, calls) => percentText(shareOf(ticks), accuracy.shareError(shareOf(ticks), calls));
+    const isPause = this.pageData.pauses.includes(row.func[index]);
     const length = row.end[index] - row.start[index];
-    const share = percentText(length / this.extent);
     if (!row.node) {
-      const calls = plural(Math.round(row.calls[index]), "call");
-      return [this.title(row, index), `${nanos(length)} (${share})`, this.state.tree.value === "up" ? `self time of ${calls} on these paths` : `${calls} on these paths`];
+      const count = Math.round(row.calls[index]);
+      const calls = plural(count, "call");
+      if (this.state.tree.value !== "up") {
+        const part = `${percentText(length / this.extent)} of ${this.pageData.nameOf(this.state.selected.value)}`;
+        return [this.title(row, index), `${nanos(length)} (${part})`, `${calls} on these paths`];
+      }
+      if (isPause) return [this.title(row, index), nanos(length)];
+      return [this.title(row, index), `${nanos(length)} (${selfShare(length, count)})`, `self time of ${calls} on these paths`];
     }
     const node = row.node[index];
     const { calls, total, self } = this.shown;
     if (node === 0) return ["all calls", `${nanos(total[0])} in all`];
+    if (isPause) return [this.title(row, index), nanos(total[node])];
+    const running = percentText(shareOf(total[node] - this.paused[node]));
     return [
       this.title(row, index),
       `${plural(calls[node], "call")} on this path`,
-      `total ${nanos(total[node])} (${share}), self ${nanos(self[node])}`,
-      `${nanos(total[node] / Math.max(1, calls[node]))} a call`,
+      `total ${nanos(total[node])} (${running}), self ${nanos(self[node])} (${selfShare(self[node], calls[node])})`,
+      `${accuracy.meanText((total[node] * this.nanosPerUnit) / Math.max(1, calls[node]), total[node] * this.nanosPerUnit, calls[node])} a call`,
     ];
   }
 

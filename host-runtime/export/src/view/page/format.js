@@ -45,9 +45,11 @@ export function bytesText(bytes) {
   return `${value < 99.95 ? value.toPrecision(3) : value.toFixed(0)} ${["bytes", "KiB", "MiB", "GiB", "TiB"][power]}`;
 }
 
-/** `12.3 %`; anything that is not nothing is more than 0. */
-export function percentText(share) {
+/** `12.3 %`, `12.3 ± 0.4 %` with an error; anything that is not nothing is more than 0. A share that isn't known is `-`. */
+export function percentText(share, error = null) {
   const percent = share * 100;
+  if (Number.isNaN(percent)) return "-";
+  if (error !== null) return `${percent.toFixed(1)} ± ${(error * 100).toFixed(1)} %`;
   if (percent > 0 && percent < 0.05) return "< 0.1 %";
   return `${percent.toFixed(1)} %`;
 }

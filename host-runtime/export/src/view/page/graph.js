@@ -1,7 +1,7 @@
 // The call graph: the functions with the longest totals, or those around the selected one.
 import { layered } from "./layers.js";
 import { h, oncePerFrame, svg } from "./dom.js";
-import { countText, nanosText, percentText, plural, shortName } from "./format.js";
+import { countText, percentText, plural, shortName } from "./format.js";
 
 /** More boxes than this are no picture any more. */
 const MOST = 80;
@@ -55,7 +55,7 @@ export class CallGraph {
     const { functions, whole } = this.state.figures.value;
     const focus = this.state.selected.value;
     const ran = functions.filter((func) => whole || func.calls > 0);
-    let few = ran.filter((func) => func.total >= this.min * this.whole);
+    let few = ran.filter((func) => func.running >= this.min * this.whole);
     if (this.around.checked && focus !== null) {
       const func = functions[focus];
       const near = new Set([focus, ...func.callers.map((edge) => edge.from), ...func.callees.map((edge) => edge.to)]);
@@ -67,8 +67,8 @@ export class CallGraph {
   build() {
     if (this.state.view.value !== "graph") return;
     this.stale = false;
-    const { functions, edges: known } = this.state.figures.value;
-    this.whole = functions.reduce((max, func) => Math.max(max, func.total), 1);
+    const { functions, edges: known, self } = this.state.figures.value;
+    this.whole = Math.max(self, 1);
     const funcs = this.chosen();
     const all = functions.length;
     const share = this.min === 0 ? "anything" : `${Number((this.min * 100).toPrecision(1))} %`;
@@ -77,7 +77,8 @@ export class CallGraph {
     this.summary.textContent = !ran ? "Nothing ran here" : `${share} · ${plural(funcs.length, "function")}${hidden ? `, ${countText(hidden)} more not shown` : ""}`;
     const place = new Map(funcs.map((func, n) => [func.index, n]));
     const edges = known.filter((edge) => place.has(edge.from) && place.has(edge.to));
-    const boxes = funcs.map((func) => ({ width: Math.max(204, shortName(func.name, 34).length * LETTER + 24), height: 58 }));
+    const least = this.state.figures.value.accuracy.exact ? 204 : 228;
+    const boxes = funcs.map((func) => ({ width: Math.max(least, shortName(func.name, 34).length * LETTER + 24), height: 58 }));
     const links = edges.map((edge) => ({ from: place.get(edge.from), to: place.get(edge.to) }));
     this.layout = funcs.length > 0 ? layered(boxes, links) : { places: [], paths: [], width: 1, height: 1 };
     const max = Math.max(1, ...edges.map((edge) => edge.total));
@@ -99,11 +100,12 @@ export class CallGraph {
       }
     };
     const text = (line, words, name) => svg("text", { x: 0, y: -height / 2 + 19 + line * 16, class: name }, `${words} `);
-    const share = func.total / this.whole;
+    const share = func.running / this.whole;
+    const { accuracy } = this.state.figures.value;
     const name = shortName(func.name, 34);
-    const figures = [plural(func.calls, "call"), `total ${nanosText(func.total)} · self ${percentText(func.share)}`];
+    const figures = [plural(func.calls, "call"), `total ${accuracy.timeText(func.total)} · self ${percentText(func.share, func.shareError)}`];
     // Its title is what is read, and what a mouse sees: an aria-label would have to begin with whichever lines are in sight.
-    const title = `${func.name}: ${figures[0]}, total ${nanosText(func.total)}, self ${nanosText(func.self)} (${percentText(func.share)})`;
+    const title = `${func.name}: ${figures[0]}, total ${accuracy.timeText(func.total)} (${percentText(share)}), self ${accuracy.timeText(func.self)} (${percentText(func.share, func.shareError)})`;
     const group = svg("g", { class: "box", transform: `translate(${x} ${y})`, tabindex: 0, role: "button", onclick: choose, onkeydown: key },
       svg("title", {}, title),
       svg("rect", { x: -width / 2, y: -height / 2, width, height, rx: 6, fill: this.colors.heat(share) }),
@@ -131,7 +133,7 @@ export class CallGraph {
       const middle = Math.floor((ends.length - 1) / 2);
       at = { x: (ends[middle].x + ends[middle + 1].x) / 2, y: (ends[middle].y + ends[middle + 1].y) / 2 };
     }
-    const label = `${this.state.pageData.nameOf(edge.from)} calls ${this.state.pageData.nameOf(edge.to)} ${plural(edge.calls, "time")}, ${nanosText(edge.total)}`;
+    const label = `${this.state.pageData.nameOf(edge.from)} calls ${this.state.pageData.nameOf(edge.to)} ${plural(edge.calls, "time")}, ${this.state.figures.value.accuracy.timeText(edge.total)}`;
     return svg("g", { class: "link" }, svg("title", {}, label),
       svg("path", { d, "stroke-width": thickness, "marker-end": "url(#arrow)" }),
       svg("text", { x: at.x, y: at.y + 4 }, countText(edge.calls)));
@@ -151,19 +153,21 @@ export class CallGraph {
     });
   }
 
-  /** All of it, but no larger than it was drawn, and at least `min` as large: then its hottest box is in the middle. */
+  /** All of it, but no larger than it was drawn, and at least `min` as large: then the function that all begins with is in sight. */
   fit(min = 0) {
     const { clientWidth: width, clientHeight: height } = this.svg;
     if (!width || !height || !this.layout) return;
     const scale = Math.max(min, Math.min(1, (width - 48) / this.layout.width, (height - 48) / this.layout.height));
-    const hottest = this.funcs.reduce((best, func, n) => (func.self > (this.funcs[best]?.self ?? -1) ? n : best), 0);
-    const hot = this.layout.places[hottest] ?? { x: 0, y: 0 };
+    const called = new Set(this.edges.filter(({ from, to }) => from !== to).map(({ to }) => to));
+    // They are in the order of their totals.
+    const first = Math.max(0, this.funcs.findIndex(({ index }) => !called.has(index)));
+    const root = this.layout.places[first] ?? { x: 0, y: 0 };
     const along = (room, size, at) => {
       if (size * scale <= room - 48) return (room - size * scale) / 2;
       // No further than that the picture's edge is at the window's.
       return Math.min(24, Math.max(room - size * scale - 24, room / 2 - at * scale));
     };
-    this.view = { scale, x: along(width, this.layout.width, hot.x), y: along(height, this.layout.height, hot.y) };
+    this.view = { scale, x: along(width, this.layout.width, root.x), y: along(height, this.layout.height, root.y) };
     this.fitted = true;
     this.place();
   }

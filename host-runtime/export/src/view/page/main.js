@@ -68,7 +68,7 @@ function head(state) {
   setClock(clock.kind);
   byId("title").textContent = pageData.title;
   const engine = [host.name, host.version].filter(Boolean).join(" ");
-  const facts = [plural(pageData.calls, "call"), plural(pageData.functions.length, "function"), nanosText(pageData.wallNanos), engine, `${clock.kind} clock`];
+  const facts = [plural(pageData.calls, "call"), plural(pageData.functions.length, "function"), nanosText(pageData.wallNanos), engine, pageData.precision?.isEven ? "sampled" : `${clock.kind} clock`];
   byId("facts").textContent = facts.filter(Boolean).join(" · ");
   byId("facts").title = [pageData.command, pageData.outcome, `written by kperf-wasm ${pageData.version}`].filter(Boolean).join("\n");
   state.view.watch((shown) => notes(pageData, shown));
@@ -76,11 +76,9 @@ function head(state) {
 
 /** What makes all figures doubtful, and what concerns the tab that is shown. */
 function notes(pageData, shown) {
-  const { clock } = pageData;
-  const ticker = clock.kind === "ticker" && clock.period_nanos ? [`times are those of a sampler: one tick in ${nanosText(clock.period_nanos)}`] : [];
   const warnings = pageData.warnings.map((text) => h("li", { class: "warning" }, text));
   const about = pageData.notes.filter(({ tabs }) => tabs.includes(shown)).map(({ text }) => text);
-  const items = [...ticker, ...about].map((text) => h("li", {}, text));
+  const items = about.map((text) => h("li", {}, text));
   byId("notes").replaceChildren(...(warnings.length + items.length > 0 ? [h("ul", { tabindex: 0, "aria-label": "Notes" }, ...warnings, ...items)] : []));
 }
 

@@ -1,4 +1,5 @@
 // The state that views share: the selected function, the search, the shown view.
+import { Accuracy } from "./accuracy.js";
 
 /** A value with watchers of its changes. */
 export class Value {
@@ -32,10 +33,12 @@ export class State {
     this.query = new Value("");
     /** A byte per function, 1 where its name matches the search; null without a search. */
     this.matches = new Value(null);
-    /** The names of the views, the first of which is shown at first. A page of sums has no timeline. */
+    /** The names of the views. A page of sums has no timeline. */
     this.tabs = [...(pageData.levels.length > 0 ? ["timeline"] : []), "flame", "table", "graph"];
+    /** The view that is shown at first: the first one, but no empty timeline. */
+    this.firstView = this.tabs.find((tab) => tab !== "timeline" || pageData.levels.some((level) => level.spans > 0));
     /** The name of the view that is shown. */
-    this.view = new Value(this.tabs[0]);
+    this.view = new Value(this.firstView);
     /** "light" or "dark". */
     this.theme = new Value("light");
     /** The selected part of the run, {start, end} in ticks since its beginning; null for all of it. */
@@ -43,7 +46,7 @@ export class State {
     /** Which way the flame graph goes: "down", "up", or "around" the selected function. */
     this.tree = new Value("down");
     /** The figures of that part: see `figures.js`. */
-    this.figures = new Value({ functions: pageData.functions, edges: pageData.edges, whole: true });
+    this.figures = new Value({ functions: pageData.functions, edges: pageData.edges, self: pageData.selfNanos, accuracy: new Accuracy(pageData.precision), whole: true });
   }
 
   /**

@@ -1,24 +1,24 @@
 // All functions with their figures, sorted by any of them. Only the rows that are seen are in the page.
 import { h, oncePerFrame } from "./dom.js";
 import { Value } from "./state.js";
-import { countText, nanosText, percentText } from "./format.js";
+import { countText, percentText } from "./format.js";
 
 const ROW_HEIGHT = 28;
 
 const COLUMNS = [
   { key: "name", title: "Function", help: "The function's name as the source has it" },
-  { key: "share", title: "Self %", help: "Its part of all self time", text: (func) => percentText(func.share) },
-  { key: "self", title: "Self", help: "Time in the function itself", text: (func) => nanosText(func.self) },
-  { key: "total", title: "Total", help: "Time from enter to leave, recursion counted once", text: (func) => nanosText(func.total) },
+  { key: "share", title: "Self %", help: "Its part of all self time", text: (func) => percentText(func.share, func.shareError) },
+  { key: "self", title: "Self", help: "Time in the function itself", text: (func, accuracy) => accuracy.timeText(func.self) },
+  { key: "total", title: "Total", help: "Time from enter to leave, recursion counted once", text: (func, accuracy) => accuracy.timeText(func.total) },
   { key: "calls", title: "Calls", help: "How often it was called", text: (func) => countText(func.calls) },
-  { key: "average", title: "Average", help: "Mean length of a call", text: (func) => nanosText(func.average) },
-  { key: "min", title: "Shortest", help: "The shortest call", text: (func) => known(func.min) },
-  { key: "max", title: "Longest", help: "The longest call", text: (func) => known(func.max) },
+  { key: "average", title: "Average", help: "Mean length of a call", text: (func, accuracy) => (Number.isNaN(func.average) ? "-" : accuracy.meanText(func.average, func.total, func.calls)) },
+  { key: "min", title: "Shortest", help: "The shortest call", text: (func, accuracy) => known(func.min, accuracy) },
+  { key: "max", title: "Longest", help: "The longest call", text: (func, accuracy) => known(func.max, accuracy) },
 ];
 
-/** The shortest and the longest call are known for the whole run only. */
-function known(nanos) {
-  return Number.isNaN(nanos) ? "-" : nanosText(nanos);
+/** The shortest and the longest call are known for the whole run of a trace only. */
+function known(nanos, accuracy) {
+  return Number.isNaN(nanos) ? "-" : accuracy.callText(nanos);
 }
 
 export class FunctionTable {
@@ -72,9 +72,9 @@ export class FunctionTable {
   /** For a file: a line per function, all of them in the table's order; times in nanoseconds. */
   lines() {
     const nanos = (value) => (Number.isNaN(value) ? "" : Math.round(value));
-    const line = ({ name, module, place, calls, self, total, share, average, min, max, counted }) =>
-      [name, module, calls, ...(counted ? ["", "", "", "", "", ""] : [nanos(self), nanos(total), share.toFixed(6), average.toFixed(1), nanos(min), nanos(max)]), place];
-    return [["function", "module", "calls", "self_nanos", "total_nanos", "self_share", "average_nanos", "min_nanos", "max_nanos", "place"], ...this.rows.map(line)];
+    const line = ({ name, module, place, calls, self, total, share, shareError, average, min, max, counted }) =>
+      [name, module, calls, ...(counted ? ["", "", "", "", "", "", ""] : [nanos(self), nanos(total), Number.isNaN(share) ? "" : share.toFixed(6), shareError === null ? "" : shareError.toFixed(6), Number.isNaN(average) ? "" : average.toFixed(1), nanos(min), nanos(max)]), place];
+    return [["function", "module", "calls", "self_nanos", "total_nanos", "self_share", "self_share_error", "average_nanos", "min_nanos", "max_nanos", "place"], ...this.rows.map(line)];
   }
 
   draw() {
@@ -97,8 +97,8 @@ export class FunctionTable {
         const swatch = h("i", { class: "swatch", style: `background:${this.colors.fill(func.index)}` });
         return h("th", { scope: "row", title: func.name }, swatch, func.name);
       }
-      const bar = column.key === "share" ? `--share:${(func.share * 100).toFixed(2)}%` : null;
-      return h("td", { class: bar ? "number bar" : "number", style: bar }, func.counted && column.key !== "calls" ? "-" : column.text(func));
+      const bar = column.key === "share" && !Number.isNaN(func.share) ? `--share:${(func.share * 100).toFixed(2)}%` : null;
+      return h("td", { class: bar ? "number bar" : "number", style: bar }, func.counted && column.key !== "calls" ? "-" : column.text(func, this.state.figures.value.accuracy));
     });
     const choose = () => this.state.selected.set(selected ? null : func.index);
     return h("tr", { "aria-rowindex": place + 2, "aria-selected": String(selected), onclick: choose }, ...cells);

@@ -67,7 +67,7 @@ export class Timeline {
     const at = `at ${momentText(from, Math.max(this.chart.fineness, this.nanosPerUnit))}${this.selection ? " of the selection" : ""}`;
     const calls = row.calls[index];
     const name = this.pageData.nameOf(row.func[index]);
-    if (calls === 1) return [name, `${nanosText(nanos)}, ${at}`];
+    if (calls === 1) return [name, `${this.state.figures.value.accuracy.callText(nanos)}, ${at}`];
     const finest = this.levels[0]?.lanes === this.lanes(this.chart.viewport.width / this.chart.width);
     return [name, `${plural(calls, "call")} within ${nanosText(nanos)}, ${at}`, finest ? "the longest is named; this page has them together" : "the longest is named; zoom in to tell them apart"];
   }

@@ -114,7 +114,7 @@ fn calls<'t>(
     filter: &CallFilter<'_>,
 ) {
     let reader = || open().expect("a trace");
-    let options = ReplayOptions { filter: filter.clone(), lanes: true };
+    let options = ReplayOptions { filter: filter.clone(), lanes: true, resolution_nanos: None };
     replay(reader(), &options, sink(), |_| ()).expect("to nowhere");
     chrome::write(reader(), filter, "p", sink(), |_| ()).expect("to nowhere");
     csv::write(reader(), filter, sink(), |_| ()).expect("to nowhere");

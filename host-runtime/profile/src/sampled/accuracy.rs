@@ -1,0 +1,151 @@
+//! The errors of a profile's figures, and the digits that they leave.
+
+use crate::reading::profile::Profile;
+use crate::report::cell::Cell;
+use crate::sampled::precision::Precision;
+use crate::sampled::runs::RunErrors;
+use crate::sampled::sampling::Sampling;
+use crate::text::rough_text;
+use crate::unit::Unit;
+use kperf_abi::FuncId;
+
+/// The errors of a profile's figures. Every view asks it, so all of them show the same digits and the same `±`.
+#[derive(Clone, Debug, Default)]
+pub struct Accuracy {
+    /// `None` if each event read the clock, or if it is unknown.
+    precision: Option<Precision>,
+    /// If the program ran several times.
+    runs: Option<RunErrors>,
+    unit: Unit,
+}
+
+impl Accuracy {
+    /// The accuracy of a profile in which all self time is `self_nanos`.
+    pub fn of(profile: &Profile, self_nanos: f64) -> Accuracy {
+        Accuracy {
+            precision: profile.precision(self_nanos),
+            runs: RunErrors::of(profile),
+            unit: Unit::of(&profile.header),
+        }
+    }
+
+    /// The accuracy of some of a profile's samples: all self time and all calls in them. `count_nanos`: what counting a call costs at
+    /// most, if it is known.
+    pub fn of_samples(
+        sampling: &Sampling,
+        self_nanos: f64,
+        calls: u64,
+        count_nanos: Option<f64>,
+    ) -> Accuracy {
+        let precision = Some(Precision::of_samples(sampling, self_nanos, calls, count_nanos));
+        Accuracy { precision, runs: None, unit: Unit::Time }
+    }
+
+    /// The precision of the samples that times rest on; `None` if each event read the clock.
+    pub fn precision(&self) -> Option<&Precision> {
+        self.precision.as_ref()
+    }
+
+    /// The errors that several runs show.
+    pub fn runs(&self) -> Option<&RunErrors> {
+        self.runs.as_ref()
+    }
+
+    /// Whether no figure has an error.
+    pub fn is_exact(&self) -> bool {
+        self.precision.is_none() && self.runs.is_none()
+    }
+
+    /// How far a function's share of all self time may be off, as a share, with 95 % confidence. `None` for exact times.
+    pub fn share_error(&self, func: FuncId, share: f64, calls: u64) -> Option<f64> {
+        let by_runs = self.runs.as_ref().map(|runs| runs.share_error(func));
+        by_runs.or_else(|| self.group_error(share, calls))
+    }
+
+    /// The same for functions with these calls that are no single function, or whose runs aren't known.
+    pub fn group_error(&self, share: f64, calls: u64) -> Option<f64> {
+        self.precision.map(|precision| precision.share_error(share, calls))
+    }
+
+    /// How far the ratio of a part to its whole may be off by sampling, as a share. Both are sums of times, in nanoseconds. `None` for
+    /// exact times.
+    pub fn part_error(&self, nanos: f64, whole_nanos: f64) -> Option<f64> {
+        self.precision.map(|precision| precision.part_error(nanos, whole_nanos))
+    }
+
+    /// A sum of times: `1.23 ms`, `<3 ms`.
+    pub fn time_text(&self, nanos: f64) -> String {
+        self.rough(
+            nanos,
+            |precision| precision.sampling_error(nanos),
+            |unit, nanos| unit.text(nanos.round() as u64),
+        )
+    }
+
+    /// The mean of calls that take `total_nanos` together.
+    pub fn mean_text(&self, nanos: f64, total_nanos: f64, calls: u64) -> String {
+        let error = |precision: &Precision| precision.sampling_error(total_nanos) / calls.max(1) as f64;
+        self.rough(nanos, error, Unit::fine_text)
+    }
+
+    /// The time of a single call. Its beginning and its end each lie somewhere between two ticks.
+    pub fn call_text(&self, nanos: f64) -> String {
+        self.rough(
+            nanos,
+            |precision| precision.resolution_nanos,
+            |unit, nanos| unit.text(nanos.round() as u64),
+        )
+    }
+
+    /// A share and its error in percent: `58.6 ± 1.1 %`, `58.6 %` if there is none.
+    pub fn percent_text(share: f64, error: Option<f64>) -> String {
+        let error = error.map(|error| format!(" ± {:.1}", 100.0 * error)).unwrap_or_default();
+        format!("{:.1}{error} %", 100.0 * share)
+    }
+
+    /// A sum of times as a cell; `Untimed` if the calls were counted only.
+    pub fn time_cell(&self, nanos: f64, is_counted: bool) -> Cell {
+        match &self.precision {
+            Some(precision) if !is_counted => {
+                Cell::Sampled { nanos, error_nanos: precision.sampling_error(nanos) }
+            }
+            _ => Cell::time(nanos, is_counted),
+        }
+    }
+
+    fn rough(
+        &self,
+        nanos: f64,
+        error: impl Fn(&Precision) -> f64,
+        exact: impl Fn(Unit, f64) -> String,
+    ) -> String {
+        match &self.precision {
+            Some(precision) => rough_text(nanos, error(precision)),
+            None => exact(self.unit, nanos),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_the_digits_that_their_samples_know() {
+        let sampling =
+            Sampling { period_nanos: 1_000_000, busy_ticks: 1_000, squares: 1_000.0, ..Sampling::default() };
+        let sampled = Accuracy::of_samples(&sampling, 1e9, 0, None);
+        let error = |share| sampled.share_error(FuncId(1), share, 0);
+        assert_eq!(Accuracy::percent_text(0.5, error(0.5)), "50.0 ± 3.1 %");
+        assert_eq!([sampled.time_text(5e8), sampled.time_text(1e5)], ["500 ms", "<3 ms"].map(str::to_owned));
+        assert_eq!(sampled.mean_text(5e4, 5e8, 10_000), "50 us");
+        assert_eq!(sampled.call_text(4e5), "<2 ms");
+        // Half of a tenth of the samples.
+        assert!((sampled.part_error(5e7, 1e8).unwrap_or_default() - 0.096).abs() < 1e-3);
+        let exact = Accuracy::default();
+        assert_eq!((exact.share_error(FuncId(1), 0.5, 1), exact.is_exact()), (None, true));
+        assert_eq!([exact.time_text(1.5e6), exact.mean_text(3.25, 0.0, 0)], ["1.500 ms", "3.2 ns"]);
+        assert_eq!(Accuracy::percent_text(0.5, None), "50.0 %");
+        assert_eq!(exact.time_cell(3.0, true), Cell::Untimed);
+    }
+}
