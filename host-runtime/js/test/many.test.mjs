@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasMultiMemory, kperf } from './support/cli.mjs';
+import { RecentModules } from '../dist/node/recent-modules.js';
 import { assembled, report, run } from './support/program.mjs';
 
 assembled('many.wasm', `(module
@@ -94,4 +95,23 @@ for (const record of modes) {
 test('with KPERF_PROBE=inline each instance keeps its own recorder', { skip: !hasMultiMemory }, () => {
     const { trace } = run(MAKE, { args: ['constructor'], env: { KPERF_PROBE: 'inline' } });
     assert.match(kperf('info', trace), new RegExp(`^lanes +${INSTANCES}$`, 'm'));
+});
+
+test('modules that were loaded lately are kept, within bounds', () => {
+    const recent = new RecentModules();
+    recent.put('none', undefined);
+    recent.put('refused', 'why');
+    assert.deepEqual([recent.get('none'), recent.get('refused'), recent.get('other')], [{ rewriting: undefined }, { rewriting: 'why' }, undefined]);
+    recent.put('large', new Uint8Array(3 << 20));
+    assert.equal(recent.get('large'), undefined);
+    const module = new Uint8Array(1 << 20);
+    for (let n = 0; n < 20; n++) {
+        recent.put(`m${n}`, module);
+        // Used again and again.
+        assert.equal(recent.get('m0').rewriting, module);
+    }
+    const kept = Array.from({ length: 20 }, (_, n) => recent.get(`m${n}`) && n).filter((n) => n !== undefined);
+    assert.deepEqual(kept, [0, 13, 14, 15, 16, 17, 18, 19]);
+    for (let n = 0; n < 100; n++) recent.put(`s${n}`, 'why');
+    assert.deepEqual([recent.get('s35'), recent.get('m19'), recent.get('s36')], [undefined, undefined, { rewriting: 'why' }]);
 });

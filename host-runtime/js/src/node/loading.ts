@@ -11,6 +11,7 @@ import { rewrite, rewritingOf, type RewriteOptions, type Rewriting, type Rewritt
 import { MissingAllocators } from '../common/trace/symbols.js';
 import { ModuleCache } from './module-cache.js';
 import { ModuleIds } from './module-ids.js';
+import { RecentModules } from './recent-modules.js';
 import { REWRITER_VERSION } from '../common/hook/version-source.js';
 import type { RewriterData } from './rewriter-thread.js';
 import { warn } from './warn.js';
@@ -56,6 +57,7 @@ export const missingAllocators = new MissingAllocators();
 /** Puts probes into the modules that this thread loads. Calls `begins` when it begins to load one. */
 export function loadingOf({ options, cache }: LoadingSettings, begins: () => void): Loading {
     const folder = cache === undefined ? undefined : new ModuleCache(cache);
+    const recent = new RecentModules();
     const ids = idsOfProcess();
     const { allocator } = options;
     const host: LoadingHost = {
@@ -64,8 +66,17 @@ export function loadingOf({ options, cache }: LoadingSettings, begins: () => voi
         ids: (key, count) => ids.of(key, count),
         hash,
         small: SMALL,
-        known: (key) => folder?.get(key),
-        keep: (key, rewriting) => folder?.put(key, rewriting),
+        known(key) {
+            const known = recent.get(key);
+            if (known) return known;
+            const found = folder?.get(key);
+            if (found) recent.put(key, found.rewriting);
+            return found;
+        },
+        keep(key, rewriting) {
+            recent.put(key, rewriting);
+            folder?.put(key, rewriting);
+        },
         rewriteNow: (wasm, options) => named(checked(rewrite(rewriterModule(), wasm, options), options), options),
         rewriteElsewhere,
         isOwn: isNodes,
