@@ -275,6 +275,27 @@ test('functions without a probe are named, also when the module is in the cache'
     }
 });
 
+test('modules that are not recorded are named by the report of the others, also those of threads', () => {
+    for (const [name, end] of [['main', ''], ['thread', `process.kill(process.pid, 'SIGTERM'); setTimeout(() => {}, 60_000);`]]) {
+        const module = `(module (import "kperf" "enter" (func (param i32) (result i32))) (func (export "${name}")))`;
+        assembled(`refused-${name}.wasm`, module);
+        const { stdout, trace } = run(`
+            import { readFileSync } from 'node:fs';
+            import { isMainThread, Worker } from 'node:worker_threads';
+            const load = (file) => WebAssembly.instantiate(readFileSync(file), { kperf: { enter: () => 0 } });
+            const { instance } = await load('FIB');
+            console.log(instance.exports.fib(5));
+            if (isMainThread) await new Promise((resolve) => new Worker(new URL(import.meta.url)).on('exit', resolve));
+            if (isMainThread === ${name === 'main'}) await load('WORK/refused-${name}.wasm');
+            if (isMainThread) { ${end} }`);
+        assert.equal(stdout, '5\n5\n');
+        assert.equal(callsOf(trace), 2 * CALLS);
+        const found = report(trace).warnings.filter((line) => line.includes('without probes'));
+        assert.equal(found.length, 1, JSON.stringify(report(trace).warnings));
+        assert.match(found[0], /^wasm-\w+ runs without probes: the module uses the name `kperf.enter`/);
+    }
+});
+
 test('a large module that is refused is refused from the cache at the next start', () => {
     assembled('refused.wasm', `(module (import "kperf" "enter" (func (param i32) (result i32))) (memory 32)
         (data (i32.const 0) "${'x'.repeat(1.1 * 2 ** 20)}") (func (export "five") (result i32) (i32.const 5)))`);

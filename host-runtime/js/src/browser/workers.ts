@@ -124,8 +124,8 @@ function allowsBlobs(policies: string, imports: boolean): boolean {
 function mayStartBlobs(imports: boolean): boolean {
     const metas = globalThis.document?.querySelectorAll<HTMLMetaElement>('meta[http-equiv="Content-Security-Policy" i]') ?? [];
     if (![...metas].every(({ content }) => allowsBlobs(content, imports)) || !allowsBlobs((ofHeader ??= askForPolicy()), imports)) {
-        const all = [...metas].map(({ content }) => content).join() + ofHeader;
-        const why = all.toLowerCase().includes(TRUSTED) ? `has ${TRUSTED} (Trusted Types)` : 'forbids workers from blobs (allow `worker-src blob:`, and for workers that are blobs `script-src blob:`, too)';
+        const all = [...metas].map(({ content }) => content) + ofHeader!;
+        const why = all.includes(TRUSTED) ? `has ${TRUSTED} (Trusted Types)` : 'forbids workers from blobs (allow `worker-src blob:`, and for workers that are blobs `script-src blob:`, too)';
         warn(`the workers of this page are not recorded, and can't run probed modules of the page: its Content-Security-Policy ${why}`);
         return false;
     }

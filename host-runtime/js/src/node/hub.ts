@@ -24,6 +24,8 @@ export const Message = {
     Span: 8,
     /** The recording's clock: JSON. */
     Clock: 9,
+    /** A sentence for the trace's reports. */
+    Note: 10,
 } as const;
 export type Message = (typeof Message)[keyof typeof Message];
 

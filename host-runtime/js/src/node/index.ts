@@ -25,7 +25,7 @@ import { broadcast } from './channel.js';
 import { allowInlining, OwnWorker, unsupportedRuntime } from './engine.js';
 import { followContexts } from './contexts.js';
 import { Follower, type Followed, type FollowerData } from './follower.js';
-import { Hub } from './hub.js';
+import { Hub, Message } from './hub.js';
 import { HubOutput } from './hub-output.js';
 import { threadOffset, threadOrigin, watchPreempted } from './thread.js';
 import { CountsAlone, endSampler, NodeSampler, waitForSampler } from './sampler.js';
@@ -177,6 +177,12 @@ export function joinRecorder(): Recorder | undefined {
     hub.waitForWriter(THREAD_START);
     const output = new HubOutput(hub);
     return new Recorder(output, time, { contexts: followContexts, cost: costOf(recording, new Calibration(time, clock), clock), opened: announce(recording, output), sampler: () => startSampler(recording, clock, output, false), isProfile: recording.isProfile, now: recording.artificial ? undefined : clock.now, firstInlined: allowInlining });
+}
+
+/** Adds a sentence to this process's recording, which reports of the trace show. */
+export function addNote(sentence: string): void {
+    const recording = getEnvironmentData(SHARED) as unknown as Recording;
+    new Hub(recording.hub).send(Message.Note, 0, new TextEncoder().encode(sentence));
 }
 
 /** Hands over what this thread has recorded, when it ends. */

@@ -54,8 +54,8 @@ export function checkOptions(options: RewriteOptions): void {
 /** Named allocator functions that no module of this thread has. */
 export const missingAllocators = new MissingAllocators();
 
-/** Puts probes into the modules that this thread loads. Calls `begins` when it begins to load one. */
-export function loadingOf({ options, cache }: LoadingSettings, begins: () => void): Loading {
+/** Puts probes into the modules that this thread loads. Calls `begins` when it begins to load one, and `unrecorded` if that stays without probes. */
+export function loadingOf({ options, cache }: LoadingSettings, begins: () => void, unrecorded: (line: string) => void): Loading {
     const folder = cache === undefined ? undefined : new ModuleCache(cache);
     const recent = new RecentModules();
     const ids = idsOfProcess();
@@ -83,7 +83,7 @@ export function loadingOf({ options, cache }: LoadingSettings, begins: () => voi
         share,
         shared: (idBase) => sharedSources().find(({ options }) => options.id_base === idBase),
         begins,
-        warn,
+        warn: unrecorded,
         probed(wasm, name) {
             for (const warning of warningsOf(wasm)) warn(`${name}: ${warning}`);
             const symbols = allocator?.length ? symbolsOf(wasm) : undefined;

@@ -17,7 +17,7 @@ import type { Recorder } from '../common/recorder/recorder.js';
 import { prepareContexts } from './contexts.js';
 import { allowExit, unsupportedRuntime } from './engine.js';
 import { checkOptions, loadingOf, missingAllocators } from './loading.js';
-import { createRecorder, defaultPath, joinRecorder, leaveRecorder } from './index.js';
+import { addNote, createRecorder, defaultPath, joinRecorder, leaveRecorder } from './index.js';
 import { lastLines, type LastLines } from './last-lines.js';
 import { reachRealms } from './realms.js';
 import { readSettings, type Settings } from './settings.js';
@@ -37,6 +37,9 @@ const path = ownPath(settings.path ?? defaultPath());
 /** The absolute path: the program may change its working directory. */
 const file = resolve(path);
 let recorder: Recorder | undefined;
+/** Lines about modules that are not recorded, of this thread. */
+const missing = new Set<string>();
+const MAX_MISSING = 20;
 let loading: Loading | undefined;
 const lines: LastLines = { path, quiet: settings.quiet, otlp: settings.otlp };
 const signals = new ProgramSignals();
@@ -65,11 +68,11 @@ function register(): void {
         // A program may define this name itself.
         set: (value: unknown) => Object.defineProperty(globalThis, 'kperf', { value, writable: true, enumerable: true, configurable: true }),
     });
-    loading = settings.loading && loadingOf(settings.loading, () => void (hasContextManager() && prepareContexts()));
-    const hooks = { recorder: begin, loading, warn };
+    loading = settings.loading && loadingOf(settings.loading, () => void (hasContextManager() && prepareContexts()), unrecorded);
+    const hooks = { recorder: begin, loading, warn: unrecorded };
     const reached = new WeakSet<object>([WebAssembly]);
     hook(hooks);
-    hookImports(begin, loading);
+    hookImports(begin, loading, unrecorded);
     /** Our failure must not keep a program from starting things. */
     const attempt = (reach: () => void): void => {
         try {
@@ -86,6 +89,14 @@ function register(): void {
         reached.add(realm);
         attempt(() => hook(hooks, realm));
     });
+}
+
+/** Warns that a module is not recorded. Reports of the trace say so, too. */
+function unrecorded(line: string): void {
+    warn(line);
+    if (missing.has(line) || missing.size >= MAX_MISSING) return;
+    missing.add(line);
+    if (recorder) addNote(line);
 }
 
 /** Invalid settings end the process before it does anything. */
@@ -124,6 +135,7 @@ function registerMain(): (module?: WebAssembly.Module) => Recorder {
         if (notSent !== undefined) warn(`no spans are sent, only ${path} is written: ${notSent}`);
         allowExit();
         recorder = createRecorder({ path: file, clock, record, sampling, calibrate, ...(otlp && { otlp }) }, { signals, lines });
+        for (const line of missing) addNote(line);
         recorder.onExit = (code, exit) => {
             // `proc_exit` of `node:wasi` with `returnOnExit: false` ends the process without calling handlers, past our `reallyExit`.
             if (exit.name !== 'bound proc_exit') return;
@@ -141,7 +153,11 @@ function registerMain(): (module?: WebAssembly.Module) => Recorder {
 
 function registerWorker(): () => Recorder | undefined {
     atExit(() => recorder && leaveRecorder(recorder));
-    return once(() => (recorder = joinRecorder()));
+    return once(() => {
+        recorder = joinRecorder();
+        if (recorder) for (const line of missing) addNote(line);
+        return recorder;
+    });
 }
 
 /** Calls a function once when the thread ends: after the program's own handlers, in which guests may run, even if one throws or exits. */

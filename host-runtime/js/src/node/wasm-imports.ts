@@ -11,7 +11,6 @@ import type { Loading } from '../common/hook/loading.js';
 import { symbolsOf } from '../common/hook/module-headers.js';
 import { reasonOf } from '../common/warn.js';
 import type { Recorder } from '../common/recorder/recorder.js';
-import { warn } from './warn.js';
 
 /** A module with probes. */
 interface Probed {
@@ -42,7 +41,7 @@ const { registerHooks } = nodeModule as { registerHooks?: (hooks: Hooks) => void
 const ADDRESS = 'kperf-wasm:probes?';
 
 /** Records imported modules, if node can import them. */
-export function hookImports(recorder: () => Recorder | undefined, loading: Loading | undefined): void {
+export function hookImports(recorder: () => Recorder | undefined, loading: Loading | undefined, unrecorded: (line: string) => void): void {
     const major = Number(process.versions.node.split('.')[0]);
     const canImport = major >= 24 || [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''].some((flag) => flag.includes('--experimental-wasm-modules'));
     if (!registerHooks || !canImport) return;
@@ -62,18 +61,18 @@ export function hookImports(recorder: () => Recorder | undefined, loading: Loadi
             const name = /([^/?#]+?)(\.wasm)?([?#].*)?$/.exec(url)?.[1];
             const wasm = loading?.now(bytes, name, { probe: 'import' })?.wasm ?? bytes;
             const symbols = symbolsOf(wasm)?.slice();
-            if (symbols) modules.set(url, { supply: () => probesOr(url, () => recorder()?.probes(symbols)), wasm });
+            if (symbols) modules.set(url, { supply: () => probesOr(() => recorder()?.probes(symbols), (reason) => unrecorded(`${url} is not recorded: ${reason}`)), wasm });
             return { ...loaded, source: wasm };
         },
     });
 }
 
 /** Without a recorder probes do nothing. */
-function probesOr(url: string, probes: () => WebAssembly.ModuleImports | undefined): WebAssembly.ModuleImports {
+function probesOr(probes: () => WebAssembly.ModuleImports | undefined, failed: (reason: string) => void): WebAssembly.ModuleImports {
     try {
         return probes() ?? IDLE_PROBES;
     } catch (error) {
-        warn(`${url} is not recorded: ${reasonOf(error)}`);
+        failed(reasonOf(error));
         return IDLE_PROBES;
     }
 }

@@ -53,6 +53,9 @@ interface ZlibOfToday {
 /** Milliseconds between reads of lanes while no blocks wait. A few blocks may be noticed that late. */
 const LOOK = 100;
 
+/** The number of notes that a trace has. */
+const MAX_NOTES = 20;
+
 const data = workerData as WriterData;
 const hub = new Hub(data.hub);
 giveWay();
@@ -102,6 +105,7 @@ function write(data: WriterData): Written {
     const describe = (field: 'probe_cost' | 'clock', json: Buffer): void => {
         if (!writer) Object.assign(header, { [field]: JSON.parse(json.toString()) as unknown });
     };
+    const notes = new Set<string>();
     let ending: Ending | undefined;
     // Whole messages, by their kind.
     const handlers: Partial<Record<Message, (content: Buffer, recorder: number) => void>> = {
@@ -110,6 +114,7 @@ function write(data: WriterData): Written {
         [Message.Window]: (body, recorder) => begin().window(recorder, body),
         [Message.Span]: (block, recorder) => begin().block(recorder, block, 'SPAN'),
         [Message.Parent]: (payload, recorder) => begin().parent(recorder, payload),
+        [Message.Note]: (sentence) => void (notes.size < MAX_NOTES && notes.add(sentence.toString())),
         [Message.Symbols]: (table) => begin().symbols(table),
         [Message.Finish](json) {
             ending = JSON.parse(json.toString()) as Ending;
@@ -148,7 +153,7 @@ function write(data: WriterData): Written {
     lanes.close();
     if (!writer) return {};
     for (const [start, nanos] of stalls) writer.stall(start, nanos);
-    const { events, blocks, dropped_events, probes } = writer.finish(input);
+    const { events, blocks, dropped_events, probes } = writer.finish({ ...input, ...(notes.size > 0 && { notes: [...notes] }) });
     sink.close();
     const summary = { events, blocks, dropped_events, probes };
     return { summary, ...(writer.failure && { failure: writer.failure.message }), ...(sink.other !== undefined && { other: sink.other }) };

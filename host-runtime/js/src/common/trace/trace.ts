@@ -87,6 +87,8 @@ export interface Summary {
     /** With a ticker only. */
     ticks?: TickTotal;
     writer_stalls: StallTotal;
+    /** Sentences that reports show. */
+    notes?: string[];
     /** The process's processor time since the recording began, in nanoseconds; in node only. */
     cpu_nanos?: number;
     /** Preemptions of the thread that began the recording; in node on Linux only. */
