@@ -43,7 +43,7 @@ fn names_of_a_large_twin_take_less_memory_than_the_file_and_its_debug_informatio
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     std::fs::copy(large.join("large.wasm"), folder.join("large.wasm")).unwrap();
-    measured(folder, &["run", "-q", "large.wasm"]);
+    measured(folder, &["run", "-q", "large.wasm", "--trace", "large.kperf"]);
     let symbols = ["report", "large.kperf", "--symbols", twin.to_str().unwrap()];
     for (what, args) in
         [("without the twin", &symbols[..2]), ("with it", &symbols[..]), ("the next time", &symbols[..2])]

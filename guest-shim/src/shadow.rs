@@ -20,7 +20,7 @@ pub const SLOTS: usize = (LAST - STACK) / 8 + 1;
 /// Address of the first count.
 pub const COUNTS: usize = 1 << 20;
 
-/// The values of two globals behind which the counts are, in a global each, where a module has no such memory.
+/// The values of two globals after which the counts are, in a global each, where a module has no such memory.
 pub const MARK: [u64; 2] = [0x6b70_6572_665f_636f, 0x756e_7473_5f61_7265];
 
 /// The size of the memory for `functions` probed functions, in pages of 64 KiB. It never grows.

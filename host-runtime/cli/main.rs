@@ -29,7 +29,7 @@ use std::process::ExitCode;
 
 /// Where does the time go in a WebAssembly module?
 ///
-/// Puts enter/leave probes around every function of a module, runs it, and shows the calls.
+/// Puts enter/leave probes around every function of a module, runs it, and shows where the time went.
 #[derive(Parser)]
 #[command(name = "kperf-wasm", version, after_help = EXAMPLES)]
 enum Cli {

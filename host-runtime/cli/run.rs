@@ -51,8 +51,9 @@ use watch::Watch;
 /// Run a module or a component with probes around its functions, and show where its time went
 ///
 /// A module must be a WASI preview 1 command or, with --invoke, any module that imports nothing but WASI preview 1. A component must
-/// be a command of WASI 0.2 or 0.3 or, with --invoke, any that imports nothing else; with --http it answers requests. It runs under wasmtime. Its calls are written
-/// to a trace, and at the end stderr shows the functions that took the most time.
+/// be a command of WASI 0.2 or 0.3 or, with --invoke, any that imports nothing else; with --http it answers requests. It runs under
+/// wasmtime. Without flags it makes a profile: exact counts, and samples of the open calls. With --trace, or another flag for traces, every
+/// call is recorded. At the end stderr shows the functions that took the most time.
 /// The guest's input, output and exit code stay its own. A module that `rewrite` made keeps the probes it has.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -75,9 +76,9 @@ pub struct Opts {
     /// NAME.kperf in the current folder.
     #[arg(long, value_name = "FILE", conflicts_with = "plain")]
     trace: Option<PathBuf>,
-    /// How calls are timed. `precise` reads the clock at every event. `ticker[:PERIOD]` reads a copy of the time that another
+    /// How the calls of a trace are timed. `precise` reads the clock at every event. `ticker[:PERIOD]` reads a copy of the time that another
     /// thread renews every PERIOD (2us; 500us if processors are busy; 1ms if there is only one): it costs a third, and times are
-    /// as rough as a sampler's. `auto` is the ticker. `test` counts one microsecond for each reading, for exact output.
+    /// as rough as a sampler's. `auto` is the ticker, where a trace is made. `test` counts one microsecond for each reading, for exact output.
     /// `instructions` counts the instructions that the guest executes, the same on every machine and in every run (see
     /// --deterministic).
     #[arg(long, value_name = "CLOCK", default_value = "auto", conflicts_with = "plain")]
@@ -91,14 +92,14 @@ pub struct Opts {
     /// Compile the module again even if wasmtime's cache has it. (The cache is wasmtime's own; see `wasmtime config`.)
     #[arg(long)]
     no_cache: bool,
-    /// Print nothing but errors: no profile, no warnings.
+    /// Print nothing but errors: no report, no warnings.
     #[arg(short, long)]
     quiet: bool,
     /// Run the module without probes and without a trace, for comparison.
     #[arg(long)]
     plain: bool,
     /// Send the calls as spans to an OpenTelemetry Collector while the guest runs. They are read from the trace, so a slow
-    /// Collector doesn't slow the guest, and no span is lost. ENDPOINT is http://HOST:PORT; without it OpenTelemetry's
+    /// Collector doesn't slow the guest, and no span is lost. Every call is recorded, unless --record says otherwise. ENDPOINT is http://HOST:PORT; without it OpenTelemetry's
     /// environment variables say where to send (see `send --help`).
     #[arg(long, value_name = "ENDPOINT", num_args = 0..=1, default_missing_value = "", conflicts_with = "plain", value_parser = endpoint)]
     otlp: Option<String>,
@@ -115,17 +116,20 @@ pub struct Opts {
     /// Shows the profile while it is recorded.
     #[arg(skip)]
     watch: Option<Watch>,
+    /// Whether a profile is made since no flag says what to record.
+    #[arg(skip)]
+    chose_profile: bool,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  kperf-wasm run app.wasm
+  kperf-wasm run app.wasm                            exact counts and samples
   kperf-wasm run app.wasm --only 'app::*' --trace app.kperf -- --verbose input.txt
   kperf-wasm run app.wasm --dir . --dir /data::/in --env LOG=debug --clock precise
   kperf-wasm run fib.wat --invoke fib 30
   kperf-wasm run shop.component.wasm --invoke 'total([{price: 3, count: 2}])'
   kperf-wasm run handler.wasm --http 127.0.0.1:8080  answers requests, each with a new instance
-  kperf-wasm run app.wasm --record profile           exact counts and samples, at some 5 %
+  kperf-wasm run app.wasm --trace app.kperf          every call, in order
   kperf-wasm run app.wasm --repeat 10                means of ten runs, with errors
   kperf-wasm run app.wasm --clock instructions --deterministic
   kperf-wasm run app.wasm --otlp http://localhost:4318
@@ -176,13 +180,9 @@ impl Opts {
             self.sampling.period_or(repeat::PERIOD);
         }
         let guest = Guest::read(&self.module)?;
-        if self.probes.record.record.is_none() && self.wants_profile(&guest) {
+        self.chose_profile = self.probes.record.record.is_none() && self.wants_profile(&guest);
+        if self.chose_profile {
             self.probes.record.record = Some(RecordArg::Profile);
-            if !self.quiet {
-                output::status(
-                    "recording: exact counts, and samples of the stack (`--trace FILE` records every call)",
-                );
-            }
         }
         let clock = self.clock(&guest)?;
         let (guest, mut program) = self.program(guest, clock)?;
@@ -408,6 +408,11 @@ impl Opts {
         // A module that `rewrite` made for profiles needs no ticker either.
         let clock =
             if sampling.is_some() && self.clock == ClockArg::Auto { ClockChoice::Precise } else { clock };
+        if !self.quiet && self.chose_profile {
+            output::status(
+                "recording: exact counts, and samples of the stack (`--trace FILE` records every call)",
+            );
+        }
         if !self.quiet && self.clock == ClockArg::Auto && sampling.is_none() {
             output::status(clock::describe(clock));
         }

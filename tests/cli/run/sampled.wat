@@ -17,9 +17,9 @@
 ;; FAIL: run --record profile --stack native --period 50us %
 ;; FAIL: run --record profile --stack shadow --span-min 150us %
 ;; FAIL: run --record profile --stack shadow --every 1ms %
-;; FAIL: run --span-min 1ms %
-;; FAIL: run --period 1ms %
-;; FAIL: run --stack native %
+;; FAIL: run --record trace --span-min 1ms %
+;; FAIL: run --record trace --period 1ms %
+;; FAIL: run --record trace --stack native %
 ;; FAIL: rewrite --record profile --span-min 1ms % -o other.wasm
 ;; RUN: rewrite % --record profile --stack native --imports -o counted.wasm
 ;; FAIL: run --record profile --stack shadow counted.wasm

@@ -233,7 +233,6 @@ impl Recording {
         }
     }
 
-    /// What the guests' probes cost, if they were all of one kind.
     /// An instance counts its calls, in a memory that threads share or in globals.
     pub(crate) fn note_counts(&self, is_shared: bool) {
         self.counted[usize::from(!is_shared)].store(true, Ordering::Relaxed);
@@ -245,6 +244,7 @@ impl Recording {
         (own && !shared).then_some(OWN_COUNT_NANOS)
     }
 
+    /// What the guests' probes cost, if they were all of one kind.
     fn probe_cost(&self) -> Option<ProbeCost> {
         let measure = (*self.measure.lock().unwrap_or_else(PoisonError::into_inner))?;
         let answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner).clone();
