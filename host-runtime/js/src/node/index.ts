@@ -75,6 +75,8 @@ interface Recording {
 const SHARED = 'kperf-wasm';
 /** Milliseconds that one of our threads may take to start. */
 const THREAD_START = 5000;
+/** Milliseconds that the program waits at most for the thread that watches signals. */
+const SIGNAL_START = 3000;
 /** Milliseconds that the thread that began the recording may take to start a sampler. */
 const OWNER_PATIENCE = 500;
 /** Milliseconds of retries before requests are dropped, because the program's end waits for them. */
@@ -150,7 +152,7 @@ export function createRecorder(options: RecorderOptions = {}, whole?: WholeProce
         if (output instanceof HubOutput) output.clock(header.clock);
     }
     if (!options.sink) setEnvironmentData(SHARED, recording as unknown as Parameters<typeof setEnvironmentData>[1]);
-    if (watches) whole.signals.waitForWatch(THREAD_START);
+    if (watches) whole.signals.waitForWatch(SIGNAL_START);
     const time = timeSource(recording, clock);
     if (!recording.ticker) calibration = new Calibration(time, clock);
     const sample = (): SamplerLink => (options.sink && !test ? refuseToSample() : startSampler(recording, clock, output, true));
@@ -351,13 +353,18 @@ function startSamplerThread(recording: Recording): void {
     startThread('./sampler-thread.js', data).on('error', () => new SamplerControl(sampler).become(IS_RUNNING, IS_NONE));
 }
 
-/** Starts the thread that ends the trace when a signal ends the process. Returns false where there are no signals. */
+/** Starts the thread that ends the trace when a signal ends the process. Returns whether there is one. */
 function watchSignals(recording: Recording, { signals, lines }: WholeProcess): boolean {
     if (process.platform === 'win32') return false;
     const { hub, origin, ticker, sampler, follower } = recording;
     const data: SignalData = { kperf: 'signals', hub, origin, sampler, signals: signals.buffer, lines, ...(ticker && { ticker }), ...(follower && { follower }) };
-    startThread('./signal-thread.js', data, ['--expose-internals', '--no-warnings']);
-    return true;
+    try {
+        startThread('./signal-thread.js', data, ['--expose-internals', '--no-warnings']);
+        return true;
+    } catch {
+        // A host with node's parts, such as Electron, may refuse the flag. Then a signal ends the process at once.
+        return false;
+    }
 }
 
 function refuseToSample(): never {
