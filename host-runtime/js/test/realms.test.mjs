@@ -217,10 +217,11 @@ test('processes that are started by the path of node write a trace each, whateve
             print(spawnSync(node, null, { input: 'console.log(7, process.execArgv.length)' }));
             print(spawnSync(node, ['-p', '8'], { env }));
             // These are not ours to change.
+            print(spawnSync(node, ['--jitless', '-p', 'typeof WebAssembly']));
             print(spawnSync(JSON.stringify(node) + ' -p 9', { shell: true, env }));
             print(spawnSync('node', [file], { env: { ...env, PATH: '/nowhere' } }));
         }`);
-    assert.equal(stdout, '8\n8\n8\n8\n8\n7 2\n7 2\n8\n9\nnone', stderr);
+    assert.equal(stdout, '8\n8\n8\n8\n8\n7 2\n7 2\n8\nundefined\n9\nnone', stderr);
     assert.deepEqual(traces.map((name) => callsOf(join(cwd, name))), Array(5).fill(CALLS[6]));
 });
 

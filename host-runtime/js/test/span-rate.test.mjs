@@ -48,9 +48,10 @@ function fields(bytes) {
 const inside = (bytes, number) => fields(bytes).filter(([field]) => field === number).map(([, content]) => content);
 /** The spans of a request. */
 const spansOf = (body) => inside(body, 1).flatMap((resource) => inside(resource, 2)).flatMap((scope) => inside(scope, 2))
-    .map((span) => Object.fromEntries([['id', 2], ['parent', 4], ['end', 8]].map(([name, number]) => {
-        return [name, Buffer.from(inside(span, number)[0] ?? []).toString('hex')];
-    })));
+    .map((span) => {
+        const hex = (number) => Buffer.from(inside(span, number)[0] ?? []).toString('hex');
+        return { id: hex(2), parent: hex(4), end: hex(8) };
+    });
 
 /** A trace as requests. */
 async function requestsOf(trace) {

@@ -141,6 +141,9 @@ function reachContexts(hook: (realm: typeof WebAssembly) => void): void {
     };
 }
 
+/** With this flag there is no `WebAssembly`. */
+const JITLESS = '--jitless';
+
 type Arguments = readonly unknown[];
 
 /** Processes of this node have `register`, too: forked ones with flags of their own, and those that are started by its path. */
@@ -148,7 +151,7 @@ function reachProcesses(): void {
     const { fork } = childProcess;
     childProcess.fork = ((file: string | URL, ...rest: [(readonly string[] | ForkOptions)?, ForkOptions?]) => {
         const options = rest.find((given) => typeof given === 'object' && given !== null && !Array.isArray(given)) as ForkOptions | undefined;
-        if (!options?.execArgv) return fork(file, ...(rest as [readonly string[], ForkOptions]));
+        if (!options?.execArgv || options.execArgv.includes(JITLESS)) return fork(file, ...(rest as [readonly string[], ForkOptions]));
         const others = rest.filter((given) => given !== options) as [readonly string[]];
         return fork(file, ...others, { ...options, execArgv: [...options.execArgv, ...IMPORT] });
     }) as typeof fork;
@@ -174,7 +177,7 @@ function withImport(given: Arguments): Arguments {
     const flags: readonly unknown[] = Array.isArray(second) ? second : [];
     const options = given.slice(1).find((value) => typeof value === 'object' && value !== null && !Array.isArray(value)) as SpawnOptions | undefined;
     // A shell would read our flag. A process has `register` already if the environment says so.
-    if (file !== process.execPath || options?.shell || hasImport((options?.env ?? process.env)['NODE_OPTIONS'] ?? '') || flags.some(hasImport)) return given;
+    if (file !== process.execPath || options?.shell || flags.includes(JITLESS) || hasImport((options?.env ?? process.env)['NODE_OPTIONS'] ?? '') || flags.some(hasImport)) return given;
     // Arguments that are missing may also be null.
     const rest = given.slice(Array.isArray(second) || second === undefined || second === null ? 2 : 1);
     return [file, [...IMPORT, ...flags], ...rest];
