@@ -80,6 +80,24 @@ for (const isolated of [true, false]) {
     }
 }
 
+/** Makes other instances before that one. */
+const MANY = `
+    const module = await WebAssembly.compile(await bytes());
+    for (let n = 0; n < 79; n++) {
+        const other = new WASI(['life', '1'], [], [new OpenFile(new File([])), ConsoleStdout.lineBuffered(() => {}), out]);
+        const imports = { wasi_snapshot_preview1: other.wasiImport };
+        other.start(await WebAssembly.instantiate(module, imports));
+    }
+    const instance = await WebAssembly.instantiate(module, imports);`;
+for (const record of ['trace', 'profile']) {
+    test(`a ${record} has all calls of many instances, which share a recorder`, async () => {
+        const { path } = await visit(looking(MANY, tag(`data-probe="auto" data-record="${record}"`)));
+        assert.equal(callsOf(path, 'life::is_valid_position'), 79 * 3_200 + 16_000);
+        const lanes = Number(/^lanes +(\d+)/m.exec(kperf('info', path))[1]);
+        assert.equal(lanes, 9, kperf('info', path));
+    });
+}
+
 test('filters are those of the command', async () => {
     const { path } = await visit(looking(WAYS.compile, tag('data-probe="import" data-only="life::is_*"')));
     assert.deepEqual(report(path).functions.map(({ name }) => name), ['life::is_valid_position']);

@@ -91,6 +91,9 @@ export class PageRecorder extends Recorder {
     }
 }
 
+/** See `RecorderSettings`. A page has room for some 100 memories, and a recorder's is one more for its instance. */
+const MANY = 8;
+
 /** Begins a recording in this thread. */
 export function createRecorder(options: RecorderOptions = {}): PageRecorder {
     const choice = parseClock(options.clock ?? 'auto');
@@ -134,7 +137,7 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
     const sampling = parseSampling({ every: WINDOW, ...options.sampling }, navigator.hardwareConcurrency);
     let sampler: PageSampler | undefined;
     const sample = (): PageSampler => (sampler = new PageSampler(now, output, sampling));
-    const recorder = new PageRecorder(output, time, { parent: options.parent, sampler: sample, isProfile: options.record === 'profile', now: made ? undefined : clock.now }, sink, ready, () => sampler);
+    const recorder = new PageRecorder(output, time, { parent: options.parent, sampler: sample, isProfile: options.record === 'profile', now: made ? undefined : clock.now, many: MANY }, sink, ready, () => sampler);
     // The worker starts only when this thread rests. If it can't start, the first module that needs it throws.
     if (options.record === 'profile' && globalThis.crossOriginIsolated === true) recorder.startSampler();
     return recorder;

@@ -51,16 +51,16 @@ export function hook(hooks: Hooks, realm: Namespace = WebAssembly): void {
         }
         return idleImports(imports, module);
     };
-    /** The module to make an instance of: its twin if there are many instances. */
-    const chosen = (module: WebAssembly.Module, imports: WebAssembly.Imports | undefined, waits: boolean): WebAssembly.Module => {
-        if (!twins || !isProbed(module) || isAnswered(module, imports)) return module;
+    /** A module's twins if there are many instances, so that the program gets one of its twin. */
+    const twinsFor = (module: WebAssembly.Module, imports: WebAssembly.Imports | undefined): Twins | undefined => {
+        if (!twins || !isProbed(module) || isAnswered(module, imports)) return undefined;
         try {
-            if (recorder(module)?.hasMany !== true) return module;
+            if (recorder(module)?.hasMany !== true) return undefined;
             loading.prefersImports = true;
-            return twins.twinOf(module, waits);
+            return twins;
         } catch {
             // The error comes again, with a warning.
-            return module;
+            return undefined;
         }
     };
     const attached = <Made extends WebAssembly.Instance>(module: WebAssembly.Module, instance: Made): Made => {
@@ -75,7 +75,8 @@ export function hook(hooks: Hooks, realm: Namespace = WebAssembly): void {
     };
     const instance = async (module: WebAssembly.Module, imports?: WebAssembly.Imports): Promise<WebAssembly.Instance> => {
         if (ready && isProbed(module)) await ready(module).catch((error: unknown) => warn(`a module is not recorded: ${reasonOf(error)}`));
-        const own = chosen(module, imports, false);
+        let own = twinsFor(module, imports)?.later(module) ?? module;
+        if (own instanceof Promise) own = await own;
         return attached(own, await instantiate.call(realm, own, importsFor(own, imports)));
     };
     const both = async (module: WebAssembly.Module, imports?: WebAssembly.Imports): Promise<WebAssembly.WebAssemblyInstantiatedSource> => {
@@ -100,7 +101,7 @@ export function hook(hooks: Hooks, realm: Namespace = WebAssembly): void {
     }
     const hooked = new Proxy(Instance, {
         construct(target, [module, imports, ...rest]: [WebAssembly.Module, WebAssembly.Imports?], newTarget) {
-            const own = chosen(module, imports, true);
+            const own = twinsFor(module, imports)?.now(module) ?? module;
             return attached(own, Reflect.construct(target, [own, importsFor(own, imports), ...rest], newTarget) as WebAssembly.Instance);
         },
     });

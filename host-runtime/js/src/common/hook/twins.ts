@@ -12,6 +12,8 @@ interface Twin {
     source: Source;
     /** Whether somebody makes it, has made it, or failed to. */
     begun: boolean;
+    /** Set while another thread makes it, and after that. */
+    made?: Promise<void> | undefined;
     module?: WebAssembly.Module;
 }
 
@@ -38,12 +40,31 @@ export class Twins {
         if (source) this.#twins.set(module, { source, begun: false });
     }
 
-    /** A module's twin; the module itself if it has none. If the program `waits`, a twin is made now, otherwise a large one is made meanwhile. */
-    twinOf(module: WebAssembly.Module, waits: boolean): WebAssembly.Module {
-        const twin = this.#twins.get(module) ?? this.#adopted(module);
-        if (!twin) return module;
-        if (!twin.begun) this.#make(twin, waits);
-        return twin.module ?? module;
+    /** A module's twin, which is made if it doesn't exist; the module itself if it can't have one. */
+    now(module: WebAssembly.Module): WebAssembly.Module {
+        const twin = this.#of(module);
+        if (twin && !twin.begun) attempt(twin, () => {
+            const wasm = this.#loading.importedNow(twin.source);
+            if (wasm) twin.module = new engine.Module(wasm);
+        });
+        return twin?.module ?? module;
+    }
+
+    /** The same for a program that waits for a promise. A promise if another thread makes the twin. */
+    later(module: WebAssembly.Module): WebAssembly.Module | Promise<WebAssembly.Module> {
+        const twin = this.#of(module);
+        if (!twin || twin.module || (twin.begun && !twin.made)) return twin?.module ?? module;
+        if (!twin.begun) attempt(twin, () => (twin.made = this.#loading.importedElsewhere(twin.source)?.then(
+            async (wasm) => void (wasm && (twin.module = await engine.compile(wasm))),
+        ).catch(() => undefined)));
+        const { made } = twin;
+        if (made) return made.then(() => twin.module ?? module);
+        twin.begun = false;
+        return this.now(module);
+    }
+
+    #of(module: WebAssembly.Module): Twin | undefined {
+        return this.#twins.get(module) ?? this.#adopted(module);
     }
 
     /** The twin of a module that another thread has rewritten. */
@@ -55,21 +76,15 @@ export class Twins {
         this.#twins.set(module, twin);
         return twin;
     }
+}
 
-    #make(twin: Twin, waits: boolean): void {
-        // One that can't be made is none: the module is recorded as before.
-        twin.begun = true;
-        try {
-            const later = waits ? undefined : this.#loading.importedElsewhere(twin.source);
-            if (later) {
-                void later.then((wasm) => wasm && engine.compile(wasm)).then((module) => module && (twin.module = module)).catch(() => undefined);
-                return;
-            }
-            const wasm = this.#loading.importedNow(twin.source);
-            if (wasm) twin.module = new engine.Module(wasm);
-        } catch {
-            // See above.
-        }
+/** Makes a twin. One that can't be made is none: the module is recorded as before. */
+function attempt(twin: Twin, make: () => void): void {
+    twin.begun = true;
+    try {
+        make();
+    } catch {
+        // See above.
     }
 }
 

@@ -46,6 +46,8 @@ export interface RecorderSettings {
     firstInlined?: (() => void) | undefined;
     /** Reads the machine's clock in milliseconds; unset with another clock. */
     now?: (() => number) | undefined;
+    /** The number of instances with inlined recorders after which further ones had better share one. */
+    many?: number | undefined;
     /** Whether modules that are rewritten when they are loaded make a profile. */
     isProfile?: boolean | undefined;
     /** Starts to sample profiled instances; throws with the reason if that is impossible. */
@@ -57,7 +59,7 @@ const SETTLE = 10;
 /** Closing them takes at most this part of the thread's time: there may be thousands of instances. */
 const SETTLE_PART = 0.02;
 
-/** After this many instances with inlined recorders, further ones had better share a recorder. */
+/** By default, after this many instances with inlined recorders further ones had better share a recorder. */
 const MANY = 32;
 
 interface Member {
@@ -158,7 +160,7 @@ export class Recorder {
 
     /** Whether there were so many instances with inlined recorders that further ones had better share one. */
     get hasMany(): boolean {
-        return this.#inlined >= MANY;
+        return this.#inlined >= (this.#settings.many ?? MANY);
     }
 
     get finished(): boolean {
