@@ -13,8 +13,8 @@ const named = (...names) => names.map((name) => `${name}.test.mjs`);
 
 /** Files whose behavior depends on the engine. */
 const OF_THE_ENGINE = named(
-    'anchors', 'contexts', 'golden', 'inside', 'inside-alone', 'jco-trap', 'loading', 'many', 'own-names', 'profile',
-    'realms', 'recorder', 'sampler', 'signals', 'switch', 'threads-memory',
+    'anchors', 'contexts', 'golden', 'imports', 'inside', 'inside-alone', 'jco-trap', 'loading', 'many', 'own-names',
+    'profile', 'realms', 'recorder', 'sampler', 'signals', 'switch', 'threads-memory',
 );
 /** Published tools, examples, and variants of other files' tests. */
 const RARELY = named(
