@@ -24,8 +24,10 @@ pub(super) struct Ring {
     task: UnsafeCell<Option<Task>>,
     /// The file of the event that interrupts the thread; -1 for none.
     event: AtomicI32,
-    /// How often the event is due, in nanoseconds.
+    /// How often the event is due on average, in nanoseconds.
     due: AtomicU64,
+    /// Draws how often it is due next.
+    random: AtomicU64,
     /// For each sample: its time; how many calls were open, with the flag [`WHOLE`]; where in its code the innermost is; how long
     /// the thread was on a processor, how long of it for samples, how long it waited for one, and how often for something else; and
     /// these calls, the innermost first.
@@ -113,6 +115,18 @@ fn period_after(asked: u64, period: u64) -> u64 {
     FAST.iter().find(|(_, until)| asked < *until).map_or(period, |(fast, _)| period.min(*fast))
 }
 
+/// So many distances between samples are alike. To set one costs a call of the kernel.
+const ALIKE: u64 = 4;
+/// Of Knuth's generator of random numbers.
+const FACTOR: u64 = 6_364_136_223_846_793_005;
+const STEP: u64 = 1_442_695_040_888_963_407;
+
+/// A distance from three to five quarters of `period`: a loop of the guest's that keeps step with the samples would have them all at one
+/// place. Only the upper half of a random number is used.
+fn about(period: u64, random: u64) -> u64 {
+    period - period / 4 + ((random >> 32) * (period / 2) >> 32)
+}
+
 const WHOLE: u64 = 1 << 63;
 /// The number of cells before the calls of a sample.
 const HEAD: usize = 7;
@@ -138,6 +152,7 @@ impl Ring {
             handlers: AtomicUsize::new(0),
             event: AtomicI32::new(-1),
             due: AtomicU64::new(0),
+            random: AtomicU64::new(0),
             task: UnsafeCell::new(None),
             // SAFETY: zeros are atomics. No page of them is touched before it is needed.
             cells: unsafe { Box::new_zeroed_slice(CELLS).assume_init() },
@@ -214,7 +229,7 @@ impl Ring {
             // SAFETY: who sets it waits for this handler, and others are of other threads.
             if let Some(Task { job, clock, pace, period }) = unsafe { &mut *self.task.get() } {
                 let now = clock.now();
-                self.keep_pace(pace, *period);
+                self.keep_pace(pace, *period, now);
                 match job {
                     Job::Beat(beating) => beating.beat(now),
                     Job::Sample { target, unwinding } => {
@@ -242,13 +257,16 @@ impl Ring {
         self.handlers.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Makes the event slower after the first samples.
-    fn keep_pace(&self, pace: &Pace, period: u64) {
-        let next = period_after(pace.asked.fetch_add(1, Ordering::Relaxed) + 1, period);
-        let now = self.due.swap(next, Ordering::Relaxed);
+    /// Makes the event slower after the first samples, and draws anew how often it is due.
+    fn keep_pace(&self, pace: &Pace, period: u64, now: u64) {
+        let asked = pace.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        let next = period_after(asked, period);
+        let before = self.due.swap(next, Ordering::Relaxed);
         let event = self.event.load(Ordering::Relaxed);
-        if now != next && event >= 0 {
-            perf::set_period(event, next);
+        if (before != next || asked % ALIKE == 0) && event >= 0 {
+            let random = (self.random.load(Ordering::Relaxed) ^ now).wrapping_mul(FACTOR).wrapping_add(STEP);
+            self.random.store(random, Ordering::Relaxed);
+            perf::set_period(event, about(next, random));
         }
     }
 
@@ -328,6 +346,13 @@ mod tests {
 
     fn next(ring: &Ring, path: &mut Vec<Slot>) -> Option<(u64, bool)> {
         ring.next(path).map(|sample| (sample.time, sample.whole))
+    }
+
+    #[test]
+    fn distances_differ_around_the_period() {
+        assert_eq!([0, 1 << 63, u64::MAX].map(|random| about(1000, random)), [750, 1000, 1249]);
+        // The longest period there is.
+        assert_eq!(about(1_000_000_000, u64::MAX), 1_249_999_999);
     }
 
     #[test]
