@@ -124,7 +124,7 @@ const STEP: u64 = 1_442_695_040_888_963_407;
 /// A distance from three to five quarters of `period`: a loop of the guest's that keeps step with the samples would have them all at one
 /// place. Only the upper half of a random number is used.
 fn about(period: u64, random: u64) -> u64 {
-    period - period / 4 + ((random >> 32) * (period / 2) >> 32)
+    period - period / 4 + (((random >> 32) * (period / 2)) >> 32)
 }
 
 const WHOLE: u64 = 1 << 63;
@@ -263,7 +263,7 @@ impl Ring {
         let next = period_after(asked, period);
         let before = self.due.swap(next, Ordering::Relaxed);
         let event = self.event.load(Ordering::Relaxed);
-        if (before != next || asked % ALIKE == 0) && event >= 0 {
+        if (before != next || asked.is_multiple_of(ALIKE)) && event >= 0 {
             let random = (self.random.load(Ordering::Relaxed) ^ now).wrapping_mul(FACTOR).wrapping_add(STEP);
             self.random.store(random, Ordering::Relaxed);
             perf::set_period(event, about(next, random));
