@@ -3,7 +3,7 @@
 use kperf_abi::FuncId;
 use kperf_profile::{
     Accuracy, Arc, CallGraph, CallPlaces, CallTree, FlatProfile, HOST, Heap, LeftOut, Level, Node, OTHER,
-    PAUSES, Precision, Profile, Sampling, Symbols, Timeline, UNSEEN, Unit, is_pause, printable, times_text,
+    PAUSES, Precision, Profile, Sampling, Timeline, UNSEEN, Unit, is_pause, printable, times_text,
 };
 use kperf_trace::{ClockInfo, ClockKind, Header, HostInfo};
 use rustc_hash::{FxHashMap, FxHashSet};
