@@ -13,7 +13,9 @@
 //! writes the results into the files. Sections with bytes that change in each version (`producers`, `kperf.symbols`)
 //! are not shown; neither are the functions of a recorder inside the module, except with `--whole`.
 
-use kperf_rewriter::{Clock, Filter, Imported, Inline, Leaf, Options, Pattern, Recording, rewrite};
+use kperf_rewriter::{
+    Allocations, Clock, Filter, Imported, Inline, Leaf, Options, Pattern, Recording, rewrite,
+};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
@@ -153,6 +155,11 @@ fn options(source: &str) -> Options {
                     *clock = Clock::Instructions;
                 }
                 other => panic!("{other:?} has no such clock"),
+            },
+            "--allocations" => match &mut options.recording {
+                Recording::Imported(imported) => imported.allocations = true,
+                Recording::Inline(inline) => inline.allocations = Allocations::All,
+                other => panic!("{other:?} has no allocations"),
             },
             "--leaf-count" => options.recording = Recording::inline_with(Leaf::Count),
             "--exports" => options.exports_only = true,

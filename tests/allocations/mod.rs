@@ -141,3 +141,28 @@ fn blocks_fit_into_the_memory() {
     // A block of a megabyte is most of what it ever had.
     assert!((1 << 20..1 << 21).contains(&peak) && memory < 1 << 22, "{report}");
 }
+
+/// A tail call leaves its function first: what the callee throws is not caught there, and the stack stays flat.
+#[test]
+fn tail_calls_of_an_allocator_do_as_without_probes() {
+    let folder = Folder::new();
+    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/allocations/tails.wat");
+    let run = |flags: &[&str], n: &str| {
+        let args = [&["run", "-q"], flags, &["--invoke", "run", module.to_str().unwrap(), n]].concat();
+        kperf(&folder.0, &args).0
+    };
+    for n in ["1", "2", "3", "4", "5", "6", "7", "8", "1000000"] {
+        let plain = run(&["--plain"], n);
+        for form in FORMS {
+            // With imported probes only the recorder knows which call is the outermost.
+            if n == "1000000" && form[1] == "import" {
+                continue;
+            }
+            let flags = [&["--allocations", "--trace", "trace.kperf"], form].concat();
+            assert_eq!(run(&flags, n), plain, "{n}, {form:?}");
+            let blocks = sum(folder.paths().into_iter().map(|(_, account)| account))[1];
+            let caught_outside = plain.starts_with('2');
+            assert_eq!(blocks, u64::from(!caught_outside), "{n}, {form:?}");
+        }
+    }
+}

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! - Labels keep their numbers: the function's own label becomes the block's.
-//! - A tail call is preceded by `leave`.
+//! - A tail call is preceded by `leave`. In an allocator function it may become a call (see `tail_calls`).
 //! - `unwind` follows everything that may have caught: `catch` and `catch_all` of a legacy `try`, each clause of a
 //!   `try_table` (on a pad of its own, see [`crate::instrument::try_table`]), and calls that may reach a host
 //!   function.
@@ -27,6 +27,7 @@ mod labels;
 mod memory;
 mod probed;
 mod rewriter;
+mod tail_calls;
 pub(crate) mod thunk;
 
 use crate::error::Error;

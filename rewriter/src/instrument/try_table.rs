@@ -31,6 +31,8 @@ pub(crate) struct Labels {
     open: Vec<Label>,
     /// Number of values for the function's own label.
     results: u32,
+    /// Number of added blocks around the whole body, inside the block for the function's own label.
+    around_body: u32,
 }
 
 struct Label {
@@ -42,7 +44,12 @@ struct Label {
 impl Labels {
     /// The labels of a function with `results` results.
     pub(crate) fn new(results: usize) -> Labels {
-        Labels { open: Vec::new(), results: results as u32 }
+        Labels { open: Vec::new(), results: results as u32, around_body: 0 }
+    }
+
+    /// Opens an added block around the whole body.
+    pub(crate) fn open_around_body(&mut self) {
+        self.around_body += 1;
     }
 
     /// Opens a label of the source, for branches with `arity` values, with `added` blocks around it.
@@ -60,9 +67,9 @@ impl Labels {
         self.open.len() as u32
     }
 
-    /// Number of open added blocks, without the one around the body.
+    /// Number of open added blocks, without the one for the function's own label.
     pub(crate) fn added(&self) -> u32 {
-        self.open.last().map_or(0, |label| label.added_outside)
+        self.open.last().map_or(self.around_body, |label| label.added_outside)
     }
 
     /// The new number of a source label; `None` if it doesn't exist.

@@ -165,11 +165,9 @@ impl Around {
 
     /// After the leave: records the allocation.
     pub(super) fn leave(&self, out: &mut Vec<u8>) {
+        let tests = self.put_is_outermost(out);
         let mut code = Code(out);
-        if let Outermost::Global(allocator) = self.memory.outermost {
-            self.put_token(&mut code);
-            code.put(Instruction::GlobalGet(allocator));
-            code.put(Instruction::I32Eq);
+        if tests {
             code.put(Instruction::If(BlockType::Empty));
         }
         self.put_token(&mut code);
@@ -201,9 +199,20 @@ impl Around {
             }
         }
         code.put(Instruction::Call(self.memory.allocated));
-        if matches!(self.memory.outermost, Outermost::Global(_)) {
+        if tests {
             code.put(Instruction::End);
         }
+    }
+
+    /// Puts whether this is the outermost open call of an allocator, as an i32. Returns whether the module knows it:
+    /// with imported probes only the recorder does.
+    pub(super) fn put_is_outermost(&self, out: &mut Vec<u8>) -> bool {
+        let Outermost::Global(allocator) = self.memory.outermost else { return false };
+        let mut code = Code(out);
+        self.put_token(&mut code);
+        code.put(Instruction::GlobalGet(allocator));
+        code.put(Instruction::I32Eq);
+        true
     }
 
     /// The token, as an i32.

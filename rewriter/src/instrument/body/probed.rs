@@ -7,7 +7,6 @@ use crate::error::Error;
 use crate::instrument::context::Memory;
 use crate::instrument::events::BodyEffect;
 use crate::instrument::probe::ProbeSite;
-use crate::instrument::section;
 use crate::instrument::template::Returned;
 use crate::instrument::try_table::Labels;
 use crate::module::engines::{MAX_LOCALS, MAX_SIZE};
@@ -38,7 +37,11 @@ impl<'a> Rewriter<'a, '_> {
             let block = self.context.body_type(self.index, signature)?;
             self.put(&[Instruction::Block(block)]);
         }
+        if self.around.is_some() {
+            self.open_tail_calls()?;
+        }
         self.write_operators()?;
+        self.close_tail_calls();
         // The body's own `end`, which closes the block if there is one.
         self.copy_until(self.source.len());
         if !site.tracks_depth_only {
@@ -80,8 +83,7 @@ impl<'a> Rewriter<'a, '_> {
         if !self.context.code.wants_returned(self.facts.site) {
             return None;
         }
-        let local = self.facts.site.token + self.probe_locals() + self.spills.len() as u32;
-        self.spills.push(ty);
+        let local = self.spill(ty);
         self.put(&[Instruction::LocalTee(local)]);
         Some(Returned { local, ty })
     }
@@ -151,12 +153,9 @@ impl<'a> Rewriter<'a, '_> {
                 let label = self.labels.depth() + self.labels.added();
                 self.replace(start, end, &[Instruction::Br(label)]);
             }
-            // Its result is used: calls, and branches out of the block.
             Effect::TailCalls if self.around.is_some() => {
                 self.meet(operator, start);
-                let call = self.without_tail(operator)?;
-                let label = self.labels.depth() + self.labels.added();
-                self.replace(start, end, &[call, Instruction::Br(label)]);
+                self.tail_call_of_allocator(operator, start, end)?;
             }
             Effect::TailCalls => {
                 self.facts.calls = true;
@@ -206,21 +205,9 @@ impl<'a> Rewriter<'a, '_> {
         Ok(())
     }
 
-    /// The call in the place of a tail call.
-    fn without_tail(&self, operator: &Operator<'a>) -> Result<Instruction<'a>, Error> {
-        Ok(match *operator {
-            Operator::ReturnCall { function_index } => Instruction::Call(self.context.callee(function_index)),
-            Operator::ReturnCallIndirect { type_index, table_index } => {
-                Instruction::CallIndirect { type_index, table_index }
-            }
-            Operator::ReturnCallRef { type_index } => Instruction::CallRef(type_index),
-            ref operator => section::Mover(self.context).instruction(operator.clone())?,
-        })
-    }
-
     /// Writes the instruction with the new index of its function or global, if it has one that moves.
     #[inline]
-    fn put_moved(&mut self, operator: &Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
+    pub(super) fn put_moved(&mut self, operator: &Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
         if let Some(moved) = self.moved(operator)? {
             self.replace(start, end, &[moved]);
         }

@@ -3,6 +3,7 @@
 use super::counts::Counts;
 use super::facts::{BodyFacts, Met};
 use super::memory::{Around, Growing};
+use super::tail_calls::TailCalls;
 use crate::error::{Error, ErrorKind};
 use crate::instrument::context::Context;
 use crate::instrument::hints::Offsets;
@@ -94,6 +95,8 @@ pub(super) struct Rewriter<'a, 'o> {
     pub(super) growing: Option<Growing<'a>>,
     /// The code around the body of an allocator function.
     pub(super) around: Option<Around>,
+    /// Its tail calls, if it has any.
+    pub(super) tail_calls: Option<TailCalls<'a>>,
     pub(super) hints: Offsets<'a>,
     pub(super) steps: Steps,
     /// Bytes put before the body after its instructions were passed.
@@ -130,6 +133,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             counts: None,
             growing: None,
             around: None,
+            tail_calls: None,
             hints: Offsets::new(context.hints.as_ref().and_then(|hints| hints.get(&index))),
             steps: Steps::new(context.most_steps),
             in_front: 0,
