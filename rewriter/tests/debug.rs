@@ -331,6 +331,32 @@ fn variables_follow_the_globals() {
     assert!(all >= 10, "{all} globals");
 }
 
+/// Linkers name the highest index where they have removed a global. It stays, and the rest is no worse for it.
+#[test]
+fn a_removed_global_is_left_as_it_is() {
+    let mut all = 0;
+    for name in MODULES {
+        let mut wasm = module(name);
+        let before = globals_of(&Read::new(&wasm).dwarf());
+        // `DW_OP_WASM_location` with a global index of four bytes.
+        let fixed = |at: &[u8]| at[..2] == [0xed, 3] && at[3..] == [0; 3];
+        let Some(at) = wasm.windows(6).rposition(fixed) else { continue };
+        wasm[at + 2..at + 6].fill(0xff);
+        let changed = globals_of(&Read::new(&wasm).dwarf());
+        if changed == before {
+            // These bytes were something else.
+            continue;
+        }
+        all += 1;
+        for (form, options) in forms() {
+            let by = u32::from(form == "instructions beside");
+            let moved: Vec<_> = changed.iter().map(|index| index.saturating_add(by)).collect();
+            assert_eq!(globals_of(&Read::new(&rewritten(&wasm, &options)).dwarf()), moved, "{name} {form}");
+        }
+    }
+    assert!(all >= 2, "{all} modules have such a place");
+}
+
 /// LLVM's verification, if it is installed.
 #[test]
 fn llvm_finds_nothing_wrong() {

@@ -34,10 +34,12 @@ pub(super) fn patches(
         if index < globals.first {
             continue;
         }
+        // Linkers write the highest index in the place of a global that they removed. It stays.
+        let Some(index) = index.checked_add(globals.by) else { continue };
         // The operation's code and the kind of place are a byte each.
         let size = operations.offset_from(&Expression(expression)) - begin - 2;
         let leb = expression.slice().get(begin + 1) != Some(&FIXED);
-        let value = u64::from(index.checked_add(globals.by).ok_or(Problem::NoRoom)?);
+        let value = u64::from(index);
         let size = u8::try_from(size).map_err(|_| Problem::Reference)?;
         patches.push(Patch { at: at + begin + 2, size, leb, value });
     }
