@@ -136,7 +136,7 @@ Examples:
   kperf-wasm run app.wasm --record profile --every 10s --otlp --signals traces,profiles
 
 Exit codes:
-  the guest's own; 134 if it traps, 130 after SIGINT, 143 after SIGTERM (the trace is whole then too);
+  the guest's own; 134 if it traps, 130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP (the trace is whole then too);
   1 failure, also if the guest ended with 0 but the Collector of --otlp didn't take everything; 2 wrong usage";
 
 /// How many functions the profile shows.
@@ -441,7 +441,8 @@ impl Opts {
             (Some(endpoint), _) => {
                 let signals = self.live.signals.clone();
                 let is_profile = guest.recording().is_some_and(Recording::is_profile);
-                let wanted = Wanted { endpoint: endpoint.clone(), signals, is_profile };
+                let give_up_after = self.live.give_up_after;
+                let wanted = Wanted { endpoint: endpoint.clone(), signals, is_profile, give_up_after };
                 builder.sink(live.begin(&wanted, trace, self.quiet)?)
             }
             (None, Some(watch)) => {

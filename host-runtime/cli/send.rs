@@ -17,6 +17,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc;
+use std::time::Duration;
 
 /// Send a trace to an OpenTelemetry Collector: its calls as spans, and with --signals its metrics and its profile
 ///
@@ -26,7 +27,7 @@ use std::sync::mpsc;
 ///
 /// These environment variables are read: OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _PROTOCOL, _COMPRESSION, _TIMEOUT,
 /// _CERTIFICATE, _CLIENT_CERTIFICATE, _CLIENT_KEY and _INSECURE, each also as OTEL_EXPORTER_OTLP_TRACES_...;
-/// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
+/// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES; OTEL_BSP_MAX_EXPORT_BATCH_SIZE, how many spans a request has at most.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -59,7 +60,7 @@ Examples:
   kperf-wasm send app.kperf --signals metrics,profiles
 
 Exit codes:
-  0 everything was acknowledged, 1 not all were, or failure, 2 wrong usage; 130 after SIGINT, 143 after SIGTERM";
+  0 everything was acknowledged, 1 not all were, or failure, 2 wrong usage; 130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP";
 
 /// OpenTelemetry's signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -86,6 +87,9 @@ pub struct LiveSignals {
         requires = "otlp"
     )]
     pub signals: Vec<SignalArg>,
+    /// How long --otlp retries a request after the end of the run before it gives up [default: 1m].
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "otlp")]
+    pub give_up_after: Option<Duration>,
 }
 
 impl Opts {
@@ -199,7 +203,7 @@ impl<R: Read> Source for Watched<R> {
 /// acknowledged.
 pub fn send_whole(
     trace: &Path,
-    endpoint: Option<String>,
+    delivery: DeliveryArgs,
     signals: Vec<SignalArg>,
     quiet: bool,
 ) -> anyhow::Result<bool> {
@@ -208,7 +212,7 @@ pub fn send_whole(
         signals,
         quiet,
         only_trouble: quiet,
-        delivery: DeliveryArgs::to(endpoint),
+        delivery,
         calls: CallArgs::default(),
         spans: SpanArgs::default(),
     };

@@ -1,14 +1,15 @@
 //! `--otlp`: sends spans, and the windows of profiles, while the guest runs; metrics and the profile of a trace when it has ended.
 
 use crate::send::{self, SignalArg};
-use crate::shared::delivery;
+use crate::shared::delivery::{self, DeliveryArgs};
 use crate::shared::flags::filters::CallArgs;
 use crate::shared::flags::spans::SpanArgs;
 use crate::shared::output;
 use anyhow::{Context, bail};
-use kperf_otlp::exporter::{Config, Sending, Settings, Signal, Spool};
+use kperf_otlp::exporter::{Config, Sending, Signal, Spool};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// The sending that goes on while the guest runs. Clones share it.
 #[derive(Clone, Default)]
@@ -23,11 +24,13 @@ pub struct Wanted {
     pub signals: Vec<SignalArg>,
     /// Whether the trace is a profile.
     pub is_profile: bool,
+    /// How long a request is retried after the end of the run.
+    pub give_up_after: Option<Duration>,
 }
 
 struct Begun {
     sendings: Vec<(Sending, Config)>,
-    endpoint: Option<String>,
+    delivery: DeliveryArgs,
     /// What is sent at the end.
     later: Vec<SignalArg>,
     trace: PathBuf,
@@ -37,12 +40,13 @@ struct Begun {
 impl Live {
     /// Makes the trace's file, and begins to send what is written to it.
     pub fn begin(&self, wanted: &Wanted, trace: &Path, quiet: bool) -> anyhow::Result<Spool> {
-        let Wanted { endpoint, signals, is_profile } = wanted;
+        let Wanted { endpoint, signals, is_profile, give_up_after } = wanted;
         if trace.metadata().is_ok_and(|metadata| !metadata.is_file()) {
             bail!("`{}` is not a file; --otlp sends from the trace, which must be one", trace.display());
         }
         let endpoint = Some(endpoint.clone()).filter(|endpoint| !endpoint.is_empty());
-        let config = |signal| Settings { signal, endpoint: endpoint.clone(), ..Settings::default() }.config();
+        let delivery = DeliveryArgs::to(endpoint, *give_up_after);
+        let config = |signal| delivery.config_for(signal);
         let has = |signal| signals.contains(&signal);
         // A wrong configuration fails before anything runs.
         for (arg, signal) in [(SignalArg::Metrics, Signal::Metrics), (SignalArg::Profiles, Signal::Profiles)]
@@ -72,7 +76,7 @@ impl Live {
             let sending = Sending::live(config.clone(), options, tail);
             sendings.push((sending.context("failed to send spans")?, config));
         }
-        let begun = Begun { sendings, endpoint, later, trace: trace.to_owned(), quiet };
+        let begun = Begun { sendings, delivery, later, trace: trace.to_owned(), quiet };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
         Ok(spool)
     }
@@ -81,7 +85,7 @@ impl Live {
     /// Returns whether everything was acknowledged; `true` if there was nothing to send.
     pub fn finish(&self) -> bool {
         let begun = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(Begun { sendings, endpoint, later, trace, quiet }) = begun else { return true };
+        let Some(Begun { sendings, delivery: wanted, later, trace, quiet }) = begun else { return true };
         let length = trace.metadata().ok().map(|metadata| metadata.len());
         let mut all = true;
         for (sending, config) in sendings {
@@ -103,7 +107,7 @@ impl Live {
         }
         // A Collector may take one signal and not another.
         if !later.is_empty() {
-            all &= send::send_whole(&trace, endpoint, later, quiet).unwrap_or_else(|error| {
+            all &= send::send_whole(&trace, wanted, later, quiet).unwrap_or_else(|error| {
                 output::error(format_args!("{error:#}"));
                 false
             });

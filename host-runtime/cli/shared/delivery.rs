@@ -30,8 +30,8 @@ pub struct DeliveryArgs {
 
 impl DeliveryArgs {
     /// To a Collector at this address, or at the environment's.
-    pub fn to(endpoint: Option<String>) -> DeliveryArgs {
-        DeliveryArgs { endpoint, ..DeliveryArgs::default() }
+    pub fn to(endpoint: Option<String>, give_up_after: Option<Duration>) -> DeliveryArgs {
+        DeliveryArgs { endpoint, give_up_after, ..DeliveryArgs::default() }
     }
 
     /// The exporter's configuration for spans, from the flags and the environment.

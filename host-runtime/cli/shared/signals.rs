@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: the first one lets the process finish its work, a second one ends it at once.
+//! SIGINT, SIGTERM and SIGHUP: the first one lets the process finish its work, a second one ends it at once.
 
 use std::process::ExitCode;
 
@@ -9,8 +9,12 @@ pub struct Signal(i32);
 impl Signal {
     /// Its name, such as `SIGINT`.
     pub fn name(self) -> &'static str {
-        // POSIX fixes this number.
-        if self.0 == 2 { "SIGINT" } else { "SIGTERM" }
+        // POSIX fixes these numbers.
+        match self.0 {
+            1 => "SIGHUP",
+            2 => "SIGINT",
+            _ => "SIGTERM",
+        }
     }
 
     /// The exit code of a process that this signal ended.
@@ -32,17 +36,20 @@ impl Signal {
 #[cfg(unix)]
 pub fn watch(answer: impl FnOnce(Signal) + Send + 'static) -> anyhow::Result<()> {
     use anyhow::Context;
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     let ending = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    let mut wanted = vec![SIGINT, SIGTERM];
+    if !ignores_hangup() {
+        wanted.push(SIGHUP);
+    }
+    for &signal in &wanted {
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, ending.clone())
             .context("failed to handle signals")?;
     }
-    let mut signals =
-        signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).context("failed to handle signals")?;
+    let mut signals = signal_hook::iterator::Signals::new(wanted).context("failed to handle signals")?;
     let wait = move || {
         let Some(signal) = signals.forever().next() else { return };
         ending.store(true, Ordering::Relaxed);
@@ -53,6 +60,16 @@ pub fn watch(answer: impl FnOnce(Signal) + Send + 'static) -> anyhow::Result<()>
         .spawn(wait)
         .context("failed to start a thread")?;
     Ok(())
+}
+
+/// Whether the process was started to outlive its terminal, as `nohup` does. Then a hangup must not end it. Where that isn't known, it
+/// counts as true.
+#[cfg(unix)]
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // The lowest bit is signal 1.
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_none_or(|mask| mask & 1 != 0)
 }
 
 /// On this system signals end the process. Its files keep what was written.

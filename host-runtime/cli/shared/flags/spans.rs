@@ -6,7 +6,7 @@ use crate::shared::output;
 use crate::shared::traces;
 use anyhow::{Context, bail};
 use kperf_otlp::exporter::parse_pairs;
-use kperf_otlp::{Account, ProfileOptions, ResourceOptions, Roots, SpanOptions, Spans};
+use kperf_otlp::{Account, Limits, ProfileOptions, ResourceOptions, Roots, SpanOptions, Spans};
 use kperf_profile::{Symbols, Unit};
 use kperf_trace::{Header, Item, TraceReader};
 use std::io::Read;
@@ -59,6 +59,7 @@ impl SpanArgs {
             keep: (!functions.is_empty())
                 .then(|| -> kperf_otlp::Keep { Box::new(move |name| functions.matches(name)) }),
             resource: self.resource()?,
+            limits: limits()?,
             ..SpanOptions::default()
         })
     }
@@ -112,6 +113,18 @@ pub fn environment() -> anyhow::Result<(Option<String>, Attributes)> {
     let attributes =
         parse_pairs(&attributes).context("failed to read OTEL_RESOURCE_ATTRIBUTES of the environment")?;
     Ok((variable("OTEL_SERVICE_NAME"), attributes))
+}
+
+/// How large a request may be: `OTEL_BSP_MAX_EXPORT_BATCH_SIZE` of the environment is how many spans.
+fn limits() -> anyhow::Result<Limits> {
+    const NAME: &str = "OTEL_BSP_MAX_EXPORT_BATCH_SIZE";
+    let Some(text) = std::env::var(NAME).ok().filter(|text| !text.trim().is_empty()) else {
+        return Ok(Limits::default());
+    };
+    match text.trim().parse() {
+        Ok(spans) if spans > 0 => Ok(Limits { spans, ..Limits::default() }),
+        _ => bail!("`{text}` in {NAME} is not a number of spans; give 1 or more"),
+    }
 }
 
 /// Fails if the trace has no times, which spans and metrics are made of.

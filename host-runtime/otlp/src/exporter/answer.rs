@@ -13,6 +13,8 @@ pub(super) enum Answer {
     Later { wait: Option<Duration>, why: String },
     /// It must not be tried again; other requests may succeed.
     Refused { why: String },
+    /// It is too large; a part of it may succeed.
+    TooLarge { why: String },
     /// No other request will succeed.
     Hopeless { why: String },
 }
@@ -37,9 +39,15 @@ impl Answer {
                 why.push_str(&text);
             }
         }
-        match Causes(Some(error)).filter_map(|cause| cause.downcast_ref()).any(is_hopeless) {
-            true => Answer::Hopeless { why },
-            false => Answer::Later { wait: None, why },
+        match Causes(Some(error)).filter_map(|cause| cause.downcast_ref()).find(|&cause| is_hopeless(cause)) {
+            Some(cause) => {
+                if let Some(advice) = advice(cause) {
+                    why.push_str("; ");
+                    why.push_str(advice);
+                }
+                Answer::Hopeless { why }
+            }
+            None => Answer::Later { wait: None, why },
         }
     }
 }
@@ -67,6 +75,35 @@ fn is_hopeless(error: &rustls::Error) -> bool {
         ),
         _ => false,
     }
+}
+
+/// What to do about a server's certificate that is refused.
+pub(super) fn advice(error: &rustls::Error) -> Option<&'static str> {
+    use rustls::CertificateError as Certificate;
+    let rustls::Error::InvalidCertificate(certificate) = error else { return None };
+    Some(match certificate {
+        Certificate::UnknownIssuer => {
+            "name the file (PEM) with the certificate of its authority in OTEL_EXPORTER_OTLP_CERTIFICATE"
+        }
+        Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => {
+            "the certificate needs the endpoint's host name among its subject alternative names (SAN); a common name isn't enough"
+        }
+        Certificate::Expired | Certificate::ExpiredContext { .. } => {
+            "issue a new certificate, or set this machine's clock"
+        }
+        Certificate::NotValidYet | Certificate::NotValidYetContext { .. } => {
+            "set this machine's clock, or wait until the certificate is valid"
+        }
+        // The library's own errors have no public type.
+        Certificate::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
+            "the server shows an authority's own certificate (basicConstraints CA:TRUE): issue it one with CA:FALSE, signed by that"
+        }
+        Certificate::Other(other) if format!("{other:?}").contains("UnsupportedCertVersion") => {
+            "it is of X.509 version 1: issue one of version 3, with a subject alternative name"
+        }
+        Certificate::BadEncoding | Certificate::BadSignature => "the certificate is damaged: issue a new one",
+        _ => return None,
+    })
 }
 
 /// An error and its causes, in order.

@@ -16,7 +16,7 @@ pub struct Delivery {
     pub attempted: u64,
     /// Spans that the Collector has acknowledged.
     pub acknowledged: u64,
-    /// Spans that the Collector rejected, though it took their request.
+    /// Spans that the Collector rejected, though it took their request, or that are each larger than the requests it takes.
     pub rejected: u64,
     /// Spans whose request was refused, or retried until the time was over. (A Collector may have some of these, if only its
     /// answer was lost.)

@@ -74,6 +74,9 @@ fn answer(status: &Status) -> Answer {
     let why = if status.message().is_empty() { name } else { format!("{name}: {}", status.message()) };
     let wait = status.get_details_retry_info().and_then(|info| info.retry_delay);
     match status.code() {
+        Code::ResourceExhausted | Code::OutOfRange if wait.is_none() && is_about_size(status.message()) => {
+            Answer::TooLarge { why }
+        }
         Code::Cancelled
         | Code::DeadlineExceeded
         | Code::Aborted
@@ -84,6 +87,15 @@ fn answer(status: &Status) -> Answer {
         Code::Unauthenticated | Code::PermissionDenied | Code::Unimplemented => Answer::Hopeless { why },
         _ => Answer::Refused { why },
     }
+}
+
+/// Whether a message is about the size of a request. There is no code for that: Go's servers say `received message larger than
+/// max`, Java's `gRPC message exceeds maximum size`, tonic `decoded message length too large`.
+fn is_about_size(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["larger than max", "too large", "exceeds maximum size", "exceeds the maximum"]
+        .iter()
+        .any(|words| message.contains(words))
 }
 
 /// Requests are encoded already, and answers are small.

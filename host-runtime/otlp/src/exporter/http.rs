@@ -131,6 +131,7 @@ async fn answer(response: Response<Incoming>) -> Answer {
         | StatusCode::NOT_FOUND
         | StatusCode::METHOD_NOT_ALLOWED
         | StatusCode::UNSUPPORTED_MEDIA_TYPE => Answer::Hopeless { why },
+        StatusCode::PAYLOAD_TOO_LARGE => Answer::TooLarge { why },
         status if status.is_redirection() => Answer::Hopeless { why },
         _ => Answer::Refused { why },
     }

@@ -3,18 +3,23 @@
 use super::config::Config;
 use super::error::Result;
 use super::sending::Sending;
+use super::source::{BoxError, Source, SourceProgress};
 use super::spool::{Spool, Tail};
 use super::status::SendingStatus;
 use crate::options::SpanOptions;
 use crate::profiles::{ProfileOptions, WindowProfiles};
+use crate::spans::batch::Request;
 use crate::spans::reading::Spans;
 use kperf_trace::TraceReader;
+use std::io::ErrorKind;
+use std::time::Duration;
 
 /// A sink for a recorder, whose spans are sent while the program runs.
 ///
-/// The sink is a file without a name, which grows with the trace (0.03 to 1.5 bytes a call) and is deleted at the end. So a
-/// slow or absent Collector costs disk space, but no time of the program and no spans: requests are retried while the
-/// recording goes on. [`Config::give_up_after`] counts from the recording's end, when the sink is dropped.
+/// The sink is a sequence of files without a name, of 8 MiB each, which are deleted when they are sent. So a
+/// slow or absent Collector costs disk space (0.03 to 1.5 bytes a call), but no time of the program and no spans: requests are
+/// retried while the recording goes on. [`Config::give_up_after`] counts from the recording's end, when the sink is dropped.
+/// A span is sent a second after it was written, or before if there are many.
 ///
 /// # Errors
 ///
@@ -34,6 +39,32 @@ pub fn profile_sink(config: Config, options: ProfileOptions) -> Result<(Spool, S
     Ok((spool, Sending::live_profiles(config, options, tail)?))
 }
 
+/// How long a span waits for others to fill its request.
+const SENT_AFTER: Duration = Duration::from_secs(1);
+
+/// The spans of a trace that grows: its requests don't wait until they are full.
+struct LiveSpans(Spans<Tail>);
+
+impl Source for LiveSpans {
+    fn next_request(&mut self) -> Result<Option<Request>, BoxError> {
+        let LiveSpans(spans) = self;
+        loop {
+            match spans.next() {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if let Some(request) = spans.partial() {
+                        return Ok(Some(request));
+                    }
+                }
+                next => return Ok(next?),
+            }
+        }
+    }
+
+    fn progress(&mut self) -> SourceProgress {
+        self.0.progress()
+    }
+}
+
 impl Sending {
     /// Begins to send the spans of a trace that is still being written.
     ///
@@ -42,7 +73,13 @@ impl Sending {
     /// If the configuration is invalid (certificates, headers), or a file or a thread can't be created.
     pub fn live(config: Config, options: SpanOptions, tail: Tail) -> Result<Sending> {
         let status = SendingStatus::new(Some(tail.ended()));
-        Sending::start_with(config, status, move || Ok(Spans::new(TraceReader::new(tail)?, options)))
+        let open = move || {
+            let rests = tail.rests();
+            let spans = Spans::new(TraceReader::new(tail)?, options);
+            rests.begin(SENT_AFTER);
+            Ok(LiveSpans(spans))
+        };
+        Sending::start_with(config, status, open)
     }
 
     /// Begins to send the windows of a profile that is still being written, each when it has ended.

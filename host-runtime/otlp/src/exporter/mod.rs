@@ -5,6 +5,7 @@
 //!
 //! * A request is tried again as OTLP's specification says: after the answers that may be retried, after the wait that the
 //!   server asks for or an exponential one, until [`Config::give_up_after`]. Then sending ends; the rest is counted as dropped.
+//! * A request that is too large for the server is sent in two halves, and these again, down to single spans.
 //! * Two requests are in flight and two more ready. The source is called only when there is room: a slow Collector costs
 //!   time, not memory.
 //! * A request that was cut off may have arrived: a Collector can get spans twice (with the same ids). It has at least the spans that
@@ -21,6 +22,7 @@ mod retry;
 mod sending;
 mod settings;
 mod source;
+mod split;
 mod spool;
 mod status;
 mod tls;

@@ -33,6 +33,8 @@ pub(super) enum Outcome {
     Accepted { rejected: u64, message: String },
     /// The server refused it; other requests may succeed.
     Refused { why: String },
+    /// It is too large for the server.
+    TooLarge { why: String },
     /// The server didn't take it, and won't take others either.
     End { why: String },
 }
@@ -59,6 +61,7 @@ pub(super) async fn deliver(
         let (asked, why) = match answer {
             Answer::Accepted { rejected, message } => return Outcome::Accepted { rejected, message },
             Answer::Refused { why } => return Outcome::Refused { why },
+            Answer::TooLarge { why } => return Outcome::TooLarge { why },
             Answer::Hopeless { why } => return Outcome::End { why },
             Answer::Later { wait, why } => (wait, why),
         };

@@ -7,11 +7,13 @@ use super::grpc::Grpc;
 use super::http::Http;
 use super::retry::{self, Outcome, Transport};
 use super::source::{BoxError, Source};
+use super::split;
 use super::status::SendingStatus;
+use crate::spans::batch::Request;
 use bytes::Bytes;
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Instant;
 use tokio::runtime::Handle;
@@ -99,6 +101,7 @@ impl Sending {
             config,
             status: status.clone(),
             parcels: tokio::sync::Mutex::new(receiver),
+            too_large: AtomicU64::new(u64::MAX),
         });
         let (sender_done, done) = oneshot::channel();
         let send = move || {
@@ -260,6 +263,8 @@ struct Sender {
     config: Config,
     status: Arc<SendingStatus>,
     parcels: tokio::sync::Mutex<mpsc::Receiver<Parcel>>,
+    /// The length of the shortest request that was too large, before compression.
+    too_large: AtomicU64,
 }
 
 impl Sender {
@@ -272,10 +277,65 @@ impl Sender {
                 continue;
             }
             self.status.count(|delivery| delivery.attempted += parcel.spans);
-            let outcome =
-                retry::deliver(&self.transport, &self.config, &self.status, parcel.body.clone()).await;
-            self.record(&parcel, outcome);
+            self.send(parcel).await;
         }
+    }
+
+    /// Sends a request, or the parts of it that aren't too large.
+    async fn send(&self, parcel: Parcel) {
+        let mut parts = vec![parcel];
+        while let Some(part) = parts.pop() {
+            let is_too_large = part.length >= self.too_large.load(Ordering::Relaxed);
+            if is_too_large && let Some([first, second]) = self.split(&part) {
+                parts.extend([second, first]);
+                continue;
+            }
+            let body = part.body.clone();
+            match retry::deliver(&self.transport, &self.config, &self.status, body).await {
+                Outcome::TooLarge { why } => match self.split(&part) {
+                    Some([first, second]) => {
+                        self.too_large.fetch_min(part.length, Ordering::Relaxed);
+                        parts.extend([second, first]);
+                    }
+                    None if part.spans == 1 => {
+                        self.rejected(1, &format!("{why} (one of {} bytes)", part.length))
+                    }
+                    None => self.failed(part.spans, &why),
+                },
+                outcome => {
+                    if let Outcome::End { why } = &outcome {
+                        parts.drain(..).for_each(|part| self.failed(part.spans, why));
+                    }
+                    self.record(&part, outcome);
+                }
+            }
+        }
+    }
+
+    /// The halves of a request.
+    fn split(&self, parcel: &Parcel) -> Option<[Parcel; 2]> {
+        let packer = match &self.transport {
+            Transport::Http(http) if self.config.compression != Compression::None => Some(http),
+            _ => None,
+        };
+        let mut unpacked = Vec::new();
+        let body = match packer {
+            Some(_) => {
+                flate2::read::GzDecoder::new(&*parcel.body).read_to_end(&mut unpacked).ok()?;
+                &unpacked
+            }
+            None => &*parcel.body,
+        };
+        let [first, second] = split::split(self.config.signal, body)?;
+        let parcel = |request: Request| {
+            let length = request.body.len() as u64;
+            let body = match packer {
+                Some(http) => http.pack(request.body).ok()?,
+                None => request.body.into(),
+            };
+            Some(Parcel { spans: request.spans, length, body })
+        };
+        Some([parcel(first)?, parcel(second)?])
     }
 
     fn record(&self, parcel: &Parcel, outcome: Outcome) {
@@ -296,12 +356,19 @@ impl Sender {
                     }
                 });
             }
-            Outcome::Refused { why } => self.failed(spans, &why),
+            Outcome::Refused { why } | Outcome::TooLarge { why } => self.failed(spans, &why),
             Outcome::End { why } => {
                 self.failed(spans, &why);
                 self.status.end();
             }
         }
+    }
+
+    fn rejected(&self, spans: u64, why: &str) {
+        self.status.count(|delivery| {
+            delivery.rejected += spans;
+            delivery.say(About::Rejected, why, spans);
+        });
     }
 
     fn failed(&self, spans: u64, why: &str) {

@@ -1,18 +1,22 @@
 //! A spool: a trace that is read while it is written.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The writing end: give it to a recorder as its sink. Dropping it ends the trace.
 ///
-/// The trace goes to a file, and the reader reads that file: neither waits for the other. The file is as long as the trace. A file
-/// without a name is deleted when both ends are dropped.
+/// The trace goes to a file, and the reader reads that file: neither waits for the other. A file with a name is as long as the trace.
+/// Without a name it is a sequence of files, each of which is deleted when the reader has read it: what was read is in requests.
 #[derive(Debug)]
 pub struct Spool {
     file: File,
+    /// How much of the trace is in earlier files, and whether this one is followed by others.
+    before: u64,
+    follows: bool,
     shared: Arc<SpoolProgress>,
     /// [`Spool::append`] has left a part in the file.
     is_broken: bool,
@@ -24,7 +28,26 @@ pub struct Tail {
     file: File,
     shared: Arc<SpoolProgress>,
     position: u64,
+    /// How often a reading is interrupted.
+    rests: Rests,
+    /// The next time.
+    due: Option<Instant>,
 }
+
+/// Interrupts the readings of a [`Tail`].
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rests(Arc<OnceLock<Duration>>);
+
+impl Rests {
+    /// From now on, readings fail with [`WouldBlock`](io::ErrorKind::WouldBlock), each time after this time, whether there is something
+    /// to read or not. At the trace's end they don't.
+    pub(super) fn begin(&self, every: Duration) {
+        let _ = self.0.set(every);
+    }
+}
+
+/// How long a file without a name grows.
+const PART: u64 = 8 << 20;
 
 /// Knows when a trace ended.
 #[derive(Clone, Debug)]
@@ -40,6 +63,8 @@ struct SpoolProgress {
 struct Progress {
     written: u64,
     ended: Option<Instant>,
+    /// Where each later file of a spool without a name begins, and its reading end.
+    parts: VecDeque<(u64, File)>,
 }
 
 impl SpoolProgress {
@@ -56,7 +81,7 @@ impl Spool {
     /// If the file can't be created.
     pub fn create(path: &Path) -> io::Result<(Spool, Tail)> {
         let file = File::create(path)?;
-        Ok(Spool::of(file, File::open(path)?))
+        Ok(Spool::of(file, File::open(path)?, false))
     }
 
     /// A spool in a temporary file without a name.
@@ -65,18 +90,29 @@ impl Spool {
     ///
     /// If the file can't be created.
     pub fn temporary() -> io::Result<(Spool, Tail)> {
-        let named = tempfile::NamedTempFile::new()?;
-        let reader = named.reopen()?;
-        // The name goes; the file stays for as long as it is open.
-        Ok(Spool::of(named.into_file(), reader))
+        let (writer, reader) = unnamed()?;
+        Ok(Spool::of(writer, reader, true))
     }
 
-    fn of(writer: File, reader: File) -> (Spool, Tail) {
+    fn of(writer: File, reader: File, follows: bool) -> (Spool, Tail) {
         let shared = Arc::new(SpoolProgress::default());
         (
-            Spool { file: writer, shared: shared.clone(), is_broken: false },
-            Tail { file: reader, shared, position: 0 },
+            Spool { file: writer, before: 0, follows, shared: shared.clone(), is_broken: false },
+            Tail { file: reader, shared, position: 0, rests: Rests::default(), due: None },
         )
+    }
+
+    /// Begins another file if this one is full. If there can't be one, this one goes on.
+    fn begin_part(&mut self) {
+        let written = self.shared.progress().written;
+        if !self.follows || written - self.before < PART {
+            return;
+        }
+        if let Ok((writer, reader)) = unnamed() {
+            self.file = writer;
+            self.before = written;
+            self.shared.progress().parts.push_back((written, reader));
+        }
     }
 }
 
@@ -90,7 +126,8 @@ impl Spool {
         if self.is_broken {
             return Err(io::Error::other("an earlier part was not written whole, and can't be taken out"));
         }
-        let before = self.shared.progress().written;
+        self.begin_part();
+        let before = self.shared.progress().written - self.before;
         if let Err(error) = self.file.write_all(bytes) {
             let cut = self.file.set_len(before).and_then(|()| self.file.seek(SeekFrom::Start(before)));
             self.is_broken = cut.is_err();
@@ -104,6 +141,7 @@ impl Spool {
 
 impl Write for Spool {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.begin_part();
         let count = self.file.write(bytes)?;
         self.shared.progress().written += count as u64;
         self.shared.more.notify_all();
@@ -113,6 +151,13 @@ impl Write for Spool {
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
+}
+
+/// A file without a name, open for writing and for reading. It is deleted when both are closed.
+fn unnamed() -> io::Result<(File, File)> {
+    let named = tempfile::NamedTempFile::new()?;
+    let reader = named.reopen()?;
+    Ok((named.into_file(), reader))
 }
 
 impl Drop for Spool {
@@ -129,7 +174,17 @@ impl Tail {
     ///
     /// When the file can't be opened.
     pub fn again(&self, path: &Path) -> io::Result<Tail> {
-        Ok(Tail { file: File::open(path)?, shared: self.shared.clone(), position: 0 })
+        Ok(Tail {
+            file: File::open(path)?,
+            shared: self.shared.clone(),
+            position: 0,
+            rests: Rests::default(),
+            due: None,
+        })
+    }
+
+    pub(super) fn rests(&self) -> Rests {
+        self.rests.clone()
     }
 
     pub(super) fn ended(&self) -> Ended {
@@ -140,11 +195,38 @@ impl Tail {
 impl Read for Tail {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let mut progress = self.shared.progress();
-        while progress.written <= self.position && progress.ended.is_none() && !bytes.is_empty() {
-            progress = self.shared.more.wait(progress).unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let has_ended = progress.ended.is_some();
+            if let Some(&every) = self.rests.0.get().filter(|_| !has_ended) {
+                let now = Instant::now();
+                if self.due.is_some_and(|due| due <= now) {
+                    self.due = Some(now + every);
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                self.due.get_or_insert(now + every);
+            }
+            if progress.written > self.position || has_ended || bytes.is_empty() {
+                break;
+            }
+            let more = &self.shared.more;
+            progress = match self.due {
+                None => more.wait(progress).unwrap_or_else(PoisonError::into_inner),
+                Some(due) => {
+                    let left = due.saturating_duration_since(Instant::now());
+                    more.wait_timeout(progress, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
         }
+        let next = progress.parts.front().map(|(start, _)| *start);
+        if next == Some(self.position)
+            && let Some((_, file)) = progress.parts.pop_front()
+        {
+            self.file = file;
+        }
+        let end = progress.parts.front().map_or(u64::MAX, |(start, _)| *start);
         drop(progress);
-        let count = self.file.read(bytes)?;
+        let room = usize::try_from(end - self.position).unwrap_or(usize::MAX).min(bytes.len());
+        let count = self.file.read(&mut bytes[..room])?;
         self.position += count as u64;
         Ok(count)
     }
@@ -171,7 +253,8 @@ mod tests {
         });
         let mut expected = Vec::new();
         for n in 0..1000_u32 {
-            let piece = vec![n as u8; n as usize % 97];
+            // Some files in all.
+            let piece = vec![n as u8; n as usize % 97 * 500];
             spool.write_all(&piece).expect("room");
             expected.extend(piece);
             if n % 100 == 0 {

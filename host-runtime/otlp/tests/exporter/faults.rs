@@ -2,8 +2,13 @@
 
 use crate::common::simple;
 use crate::server::*;
-use kperf_otlp::exporter::{About, Config, Delivery, Protocol, Sending, profile_sink, sink};
+use kperf_otlp::exporter::{
+    About, BoxError, Compression, Config, Delivery, Protocol, Sending, Source, SourceProgress, profile_sink,
+    sink,
+};
 use kperf_otlp::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
+use kperf_otlp::proto::collector::trace::v1::ExportTraceServiceRequest;
+use kperf_otlp::proto::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use kperf_otlp::{Limits, ProfileOptions, SpanOptions};
 use kperf_trace::{FuncId, Header, Summary, TraceWriter, Window, WindowNode};
 use prost::Message;
@@ -113,6 +118,90 @@ fn what_may_not_be_retried_fails_and_the_rest_goes_on() {
         assert_eq!(messages(&delivery), [(About::Failed, text)]);
         assert_eq!(server.seen().len(), 10);
     }
+}
+
+/// Requests with the spans of these lengths.
+struct Lengths(Vec<Vec<usize>>);
+
+impl Source for Lengths {
+    fn next_request(&mut self) -> Result<Option<kperf_otlp::Request>, BoxError> {
+        let Some(lengths) = self.0.pop() else { return Ok(None) };
+        let span = |(n, length): (usize, &usize)| Span {
+            name: format!("{}.{n} {}", self.0.len(), String::from_utf8_lossy(&noise(*length))),
+            ..Span::default()
+        };
+        let spans: Vec<Span> = lengths.iter().enumerate().map(span).collect();
+        let count = spans.len() as u64;
+        let scope_spans = vec![ScopeSpans { spans, ..ScopeSpans::default() }];
+        let resource_spans = vec![ResourceSpans { scope_spans, ..ResourceSpans::default() }];
+        let body = ExportTraceServiceRequest { resource_spans }.encode_to_vec();
+        Ok(Some(kperf_otlp::Request { body, spans: count }))
+    }
+
+    fn progress(&mut self) -> SourceProgress {
+        SourceProgress::default()
+    }
+}
+
+/// Letters that gzip can't make much shorter.
+fn noise(length: usize) -> Vec<u8> {
+    let mut random = fastrand::Rng::with_seed(7);
+    (0..length).map(|_| random.u8(b'0'..b'z')).collect()
+}
+
+#[test]
+fn what_is_too_large_is_sent_in_parts_and_only_a_span_that_is_too_large_alone_is_lost() {
+    for (protocol, compression) in [
+        (Protocol::HttpProtobuf, Compression::None),
+        (Protocol::HttpProtobuf, Compression::Gzip),
+        (Protocol::Grpc, Compression::None),
+    ] {
+        let limit = 20_000;
+        let server = Server::start(None, move |_| Reply::UpTo(limit));
+        let mut odd = vec![1_000; 30];
+        odd[7] = 50_000;
+        let all = vec![vec![1_000; 100], vec![1_000; 3], odd, vec![1_000; 64]];
+        let config = Config { compression, ..server.config(protocol) };
+        let delivery = Sending::start(config, move || Ok(Lengths(all))).unwrap().wait();
+        check(&delivery);
+        assert_eq!((delivery.acknowledged, delivery.rejected, delivery.failed), (196, 1, 0), "{delivery}");
+        let [(About::Rejected, why)] = messages(&delivery)[..] else { panic!("{delivery}") };
+        assert!(why.contains("one of 50,0") || why.contains("(one of 50"), "{why}");
+        assert!(!delivery.can_be_sent_again() && delivery.retries == 0);
+        // What was learned of the limit spares later requests a try.
+        let refused = server.seen().iter().filter(|seen| seen.body.len() > limit).count();
+        assert!(refused < 20, "{refused} tries");
+        if compression == Compression::None {
+            let skip = if protocol == Protocol::Grpc { 5 } else { 0 };
+            let seen = server.seen().into_iter().filter(|seen| seen.body.len() <= limit);
+            let requests = seen.map(|seen| ExportTraceServiceRequest::decode(&seen.body[skip..]).unwrap());
+            let mut names: Vec<String> = requests
+                .flat_map(|request| request.resource_spans)
+                .flat_map(|of| of.scope_spans)
+                .flat_map(|of| of.spans)
+                .map(|span| span.name.split(' ').next().unwrap().to_owned())
+                .collect();
+            names.sort();
+            let count = names.len();
+            names.dedup();
+            assert_eq!((count, names.len()), (196, 196));
+        }
+    }
+}
+
+#[test]
+fn spans_of_a_trace_that_grows_slowly_are_sent_before_their_request_is_full() {
+    let server = Server::start(None, |_| Reply::Accept);
+    let (mut spool, sending) = sink(server.config(Protocol::HttpProtobuf), SpanOptions::default()).unwrap();
+    spool.write_all(&simple("main{ 10 step{ 10 } }")).unwrap();
+    let begun = Instant::now();
+    while sending.delivery().acknowledged == 0 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", sending.delivery());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(spool);
+    let delivery = sending.wait();
+    assert!(delivery.is_complete(), "{delivery}");
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub enum Reply {
     Partial(i64, &'static str),
     /// An HTTP status, with headers and a text.
     Status(u16, Vec<(&'static str, String)>, &'static str),
+    /// Accepts requests of so many bytes, and says of larger ones that they are too large, as servers do.
+    UpTo(usize),
     /// A gRPC status, with the milliseconds of its RetryInfo.
     Grpc(i32, &'static str, Option<u64>),
     /// Never answers.
@@ -134,17 +136,26 @@ async fn serve(
         .headers
         .get("content-type")
         .is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"));
+    let length = body.len();
     let number = {
         let mut all = all.lock().unwrap();
         let path = parts.uri.path().to_owned();
         all.push(Seen { path, headers: parts.headers, body, at: Instant::now(), peer });
         all.len() - 1
     };
-    let reply = answers(number);
+    let reply = match answers(number) {
+        Reply::UpTo(limit) if length <= limit => Reply::Accept,
+        Reply::UpTo(_) if is_grpc && number % 2 == 0 => {
+            Reply::Grpc(8, "grpc: received message larger than max (9 vs. 8)", None)
+        }
+        Reply::UpTo(_) if is_grpc => Reply::Grpc(11, "decoded message length too large: found 9 bytes", None),
+        Reply::UpTo(_) => Reply::Status(413, Vec::new(), ""),
+        reply => reply,
+    };
     let response = match reply {
         Reply::Silence => std::future::pending().await,
         Reply::Cut => return Err(std::io::Error::other("cut")),
-        Reply::Accept => accepted(is_grpc, &[]),
+        Reply::Accept | Reply::UpTo(_) => accepted(is_grpc, &[]),
         Reply::Partial(rejected, words) => {
             use kperf_otlp::proto::collector::trace::v1::{
                 ExportTracePartialSuccess, ExportTraceServiceResponse,
