@@ -8,6 +8,7 @@ use crate::shared::input;
 use crate::shared::output::{self, print};
 use crate::shared::symbols::SymbolArgs;
 use crate::shared::table::plural;
+use crate::shared::traces::dataset::names_of;
 use crate::shared::traces::{self, Trace};
 use anyhow::{Context, bail};
 use indicatif::ProgressBar;
@@ -62,6 +63,9 @@ pub struct Opts {
     /// Join the small files of a day after all traces are collected.
     #[arg(long)]
     compact: bool,
+    /// Take damaged files out of the dataset, and the runs that can't be read without them. Their traces may be collected again.
+    #[arg(long)]
+    repair: bool,
     /// Print views for the usual questions, for `duckdb`, `datafusion` or `spark`.
     #[arg(long, value_enum, value_name = "ENGINE", num_args = 0..=1, default_missing_value = "duckdb")]
     sql: Option<Engine>,
@@ -78,6 +82,7 @@ Examples:
   kperf-wasm collect traces/ -o dataset/ --service-version b --host web-3
   kperf-wasm collect - -o dataset/ < app.kperf
   kperf-wasm collect -o dataset/ --compact
+  kperf-wasm collect -o dataset/ --repair
   kperf-wasm collect -o dataset/ --sql | duckdb fleet.db
   kperf-wasm report dataset/ --where \"version = 'b' and host = 'web-3'\"
 
@@ -90,7 +95,7 @@ impl Opts {
         if self.output == Path::new("-") {
             bail!("a dataset is a folder; give one with -o");
         }
-        if self.traces.is_empty() && !self.compact && self.sql.is_none() {
+        if self.traces.is_empty() && !self.compact && !self.repair && self.sql.is_none() {
             bail!("give traces, folders with traces, or `-` for stdin");
         }
         let inputs =
@@ -102,15 +107,33 @@ impl Opts {
             true => Store::open(&self.output)?,
             false => Store::open_or_create(&self.output)?,
         };
-        let failed = self.add_all(&store, &inputs)?;
+        if self.repair {
+            self.repair(&store)?;
+        }
+        let failed = self.add_all(&store, &inputs).map_err(|error| with_advice(error, &store))?;
         if self.compact {
-            let summary = compact::compact(&store)?;
+            let summary = compact::compact(&store).map_err(|error| with_advice(error, &store))?;
             self.status(format_args!("{}: {summary}", store.root().display()));
         }
         if let Some(engine) = self.sql {
             print(&sql::views(&store, engine)?)?;
         }
         Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn repair(&self, store: &Store) -> anyhow::Result<()> {
+        let damage = kperf_dataset::repair(store)?;
+        for (file, why) in &damage.files {
+            output::warn(format_args!("`{}` was damaged: {why}", store.root().join(file).display()));
+        }
+        let (files, runs) =
+            (plural(damage.files.len() as u64, "damaged file"), plural(damage.runs.len() as u64, "run"));
+        self.status(format_args!(
+            "{}: took out {files} and {runs}{}",
+            store.root().display(),
+            names_of(&damage)
+        ));
+        Ok(())
     }
 
     fn status(&self, text: impl std::fmt::Display) {
@@ -197,6 +220,18 @@ impl Opts {
             output::warn(format_args!("{shown}: {warning}"));
         }
         Ok(outcome.added)
+    }
+}
+
+/// What helps if a file of the dataset is damaged.
+fn with_advice(error: anyhow::Error, store: &Store) -> anyhow::Error {
+    match kperf_dataset::find_damage(store) {
+        Ok(damage) if !damage.files.is_empty() => error.context(format!(
+            "the dataset has {}; `kperf-wasm collect --repair -o {}` takes them out",
+            plural(damage.files.len() as u64, "damaged file"),
+            store.root().display()
+        )),
+        _ => error,
     }
 }
 

@@ -307,3 +307,73 @@ fn errors_say_what_to_do() {
     let told = fails(path, &["report", "dataset"]);
     assert!(told.contains("the dataset has no runs"), "{told}");
 }
+
+/// A damaged file costs the runs that need it, and `--repair` makes room for them to be collected again.
+#[test]
+fn a_damaged_file_is_left_out_and_taken_out() {
+    let folder = record();
+    let path = folder.path();
+    let collect = |dataset: &str, more: &[&str]| {
+        kperf(path, &[&["collect", "-o", dataset], more].concat());
+    };
+    collect("apart", &["a.kperf", "b.kperf", "c.kperf", "--span-min", "0s"]);
+    collect("joined", &["a.kperf", "b.kperf", "c.kperf", "--span-min", "0s", "--compact"]);
+    let whole = calls(path, "apart", "isValidPosition");
+    type Damage = fn(&mut Vec<u8>);
+    let kinds: [Damage; 3] = [
+        Vec::clear,
+        |bytes| bytes.truncate(300),
+        |bytes| bytes.iter_mut().skip(50).take(400).for_each(|b| *b = 0),
+    ];
+    for (dataset, tables) in
+        [("apart", &["runs", "stats", "paths", "functions", "spans"][..]), ("joined", &["stats", "spans"])]
+    {
+        for (table, damage) in tables.iter().flat_map(|table| kinds.map(|damage| (table, damage))) {
+            let _ = fs::remove_dir_all(path.join("damaged"));
+            copy(&path.join(dataset), &path.join("damaged"));
+            let file = first_file(&path.join("damaged").join(table));
+            let mut bytes = fs::read(&file).unwrap();
+            damage(&mut bytes);
+            fs::write(&file, bytes).unwrap();
+            let lost_all = dataset == "joined" || ["paths", "functions"].contains(table);
+            if *table == "spans" {
+                // Reports don't read it.
+                assert_eq!(calls(path, "damaged", "isValidPosition"), whole);
+            } else if !lost_all {
+                let told = kperf(path, &["report", "damaged"]);
+                assert!(told.contains("is damaged") && told.contains("--repair"), "{table}: {told}");
+                let left = calls(path, "damaged", "isValidPosition");
+                assert!(left > 0 && left < whole, "{table}: {left} of {whole}");
+            }
+            let told = kperf(path, &["collect", "-o", "damaged", "--repair"]);
+            assert!(told.contains("took out 1 damaged file"), "{table}: {told}");
+            assert!(!file.exists());
+            assert!(
+                kperf(path, &["collect", "-o", "damaged", "--repair"]).contains("took out 0 damaged files")
+            );
+            collect("damaged", &["a.kperf", "b.kperf", "c.kperf", "--span-min", "0s", "--compact"]);
+            assert_eq!(calls(path, "damaged", "isValidPosition"), whole, "{dataset} {table}");
+            assert!(!kperf(path, &["report", "damaged"]).contains("damaged:"));
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// The first file in a folder, by name, recursively.
+fn first_file(folder: &Path) -> std::path::PathBuf {
+    let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    if entries[0].is_dir() { first_file(&entries[0]) } else { entries[0].clone() }
+}

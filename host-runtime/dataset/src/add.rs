@@ -185,7 +185,7 @@ pub fn joined_generation(generation: i32) -> i32 {
 }
 
 /// The name of the file with a run's calls.
-fn calls_name(run_id: i64) -> String {
+pub(crate) fn calls_name(run_id: i64) -> String {
     format!("r-{run_id:016x}")
 }
 

@@ -17,6 +17,7 @@
 
 mod add;
 mod call_file;
+mod damage;
 mod error;
 mod folder;
 mod known;
@@ -27,6 +28,7 @@ mod tables;
 
 pub use add::{Added, Adder, Outcome, Trace, joined_generation};
 pub use call_file::write_calls;
+pub use damage::{Damage, find_damage, repair};
 pub use error::{Error, Result};
 pub use folder::Lock;
 pub use layout::{Part, Partition, file_name, run_of, short_hash};

@@ -141,6 +141,24 @@ impl Store {
         }
     }
 
+    /// Reads all rows of a file; why not, if it is damaged.
+    pub(crate) fn try_read<T: TableRow>(&self, part: &Part) -> Result<std::result::Result<Vec<T>, String>> {
+        let failed = || format!("failed to read `{}`", self.shown(&part.key));
+        let Some(file) = self.files.open(&part.key)? else {
+            return Err(Error::because(failed(), "it has gone"));
+        };
+        let mut rows = Vec::new();
+        let read = table::read(file, |row| {
+            rows.push(row);
+            Ok(())
+        });
+        match read {
+            Ok(()) => Ok(Ok(rows)),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(Err(error.to_string())),
+            Err(error) => Err(error).context_with(failed),
+        }
+    }
+
     /// All runs that were taken.
     pub fn runs(&self) -> Result<HashMap<i64, KnownRun>> {
         let mut runs: HashMap<i64, KnownRun> = HashMap::new();
@@ -205,6 +223,11 @@ impl Store {
     /// Deletes a file of a table, if it is there.
     pub fn delete<T: TableRow>(&self, partition: &Partition, name: &str) -> Result<()> {
         self.files.delete(&key::<T>(partition, name))
+    }
+
+    /// Deletes a file, if it is there.
+    pub(crate) fn delete_key(&self, key: &str) -> Result<()> {
+        self.files.delete(key)
     }
 
     /// Deletes the files that a killed process left unfinished. The caller must hold the lock.

@@ -1,9 +1,12 @@
 //! Reads datasets for the commands that read traces.
 
 use crate::shared::flags::filters::CallSelection;
+use crate::shared::output;
+use crate::shared::table::plural;
 use anyhow::{Context, bail};
 use kperf_dataset::{
-    Choice, FunctionRow, Load, Part, Partition, PathRow, RunRow, StatRow, Store, is_dataset,
+    Choice, Damage, FunctionRow, Load, Part, Partition, PathRow, RunRow, StatRow, Store, find_damage,
+    is_dataset,
 };
 use kperf_profile::{CallFilter, Profile};
 use std::collections::{HashMap, HashSet};
@@ -81,15 +84,55 @@ pub fn profiles(
         Ok(parts.into_iter().map(|part| part.key).collect())
     };
     let mut before = files()?;
+    let mut profiles = profiles_once(&store, &choice, each, calls, &Damage::default());
     for _ in 0..TRIES {
-        let profiles = profiles_once(&store, &choice, each, calls);
         let after = files()?;
         if before.is_subset(&after) {
-            return profiles;
+            break;
         }
         before = after;
+        profiles = profiles_once(&store, &choice, each, calls, &Damage::default());
     }
-    profiles_once(&store, &choice, each, calls)
+    let error = match profiles {
+        Ok(profiles) => return Ok(profiles),
+        Err(error) => error,
+    };
+    let damage = find_damage(&store)?;
+    if damage.files.is_empty() {
+        return Err(error);
+    }
+    warn_of(&store, &damage);
+    profiles_once(&store, &choice, each, calls, &damage)
+}
+
+/// Warns of the files and runs that are left out.
+fn warn_of(store: &Store, damage: &Damage) {
+    for (file, why) in &damage.files {
+        output::warn(format_args!("`{}` is damaged: {why}", store.root().join(file).display()));
+    }
+    let (files, runs) =
+        (plural(damage.files.len() as u64, "damaged file"), plural(damage.runs.len() as u64, "run"));
+    output::warn(format_args!(
+        "without {files}, and without {runs} that can't be read without them{}; `kperf-wasm collect --repair -o {}` takes them out",
+        names_of(damage),
+        store.root().display()
+    ));
+}
+
+/// The first names of the runs that aren't whole, after a colon.
+pub fn names_of(damage: &Damage) -> String {
+    const SHOWN: usize = 5;
+    let names: Vec<String> = damage
+        .runs
+        .values()
+        .take(SHOWN)
+        .map(|name| format!("`{}`", kperf_profile::printable(name)))
+        .collect();
+    match damage.runs.len().saturating_sub(SHOWN) {
+        _ if names.is_empty() => String::new(),
+        0 => format!(": {}", names.join(", ")),
+        more => format!(": {} and {more} more", names.join(", ")),
+    }
 }
 
 /// How often a dataset is read again if it changes meanwhile.
@@ -100,12 +143,16 @@ fn profiles_once(
     choice: &Choice,
     each: bool,
     calls: &CallSelection<'_>,
+    damage: &Damage,
 ) -> anyhow::Result<Vec<Profile>> {
     let failed = || format!("failed to read the dataset `{}`", store.root().display());
     let mut load = Load::new(each);
     let mut places: HashMap<i64, (i32, Partition)> = HashMap::new();
-    for part in store.parts::<RunRow>()? {
+    for part in store.parts::<RunRow>()?.into_iter().filter(|part| !damage.has(part)) {
         store.read(&part, |row: RunRow| {
+            if damage.runs.contains_key(&row.run_id) {
+                return Ok(());
+            }
             // Of equal generations the first one counts: two processes may have collected a run for different services.
             if places.get(&row.run_id).is_none_or(|(generation, _)| *generation < row.generation) {
                 places.insert(row.run_id, (row.generation, part.partition.clone()));
@@ -126,7 +173,7 @@ fn profiles_once(
         .filter_map(|run| places.get(&run.run_id))
         .map(|(_, partition)| partition.clone())
         .collect();
-    let is_wanted = |part: &Part| wanted.contains(&part.partition);
+    let is_wanted = |part: &Part| wanted.contains(&part.partition) && !damage.has(part);
     for part in store.parts::<StatRow>()?.iter().filter(|part| is_wanted(part)) {
         store.read(part, |row: StatRow| {
             let holds = places.get(&row.run_id).is_some_and(|(_, place)| *place == part.partition);
