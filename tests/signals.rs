@@ -267,3 +267,76 @@ fn a_reader_that_goes_away_is_no_failure() {
         assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""), "{args:?}");
     }
 }
+
+/// Calls `work` ten times, says hello, and waits in a read of stdin that never ends.
+const SLOW: &str = r#"(module
+    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+    (memory (export "memory") 1)
+    (data (i32.const 64) "hello\n") (data (i32.const 0) "\40\00\00\00\06\00\00\00")
+    (func $work (param i32) (result i32) (i32.div_s (i32.const 100) (local.get 0)))
+    (func (export "_start") (local $n i32)
+      (local.set $n (i32.const 10))
+      (loop $again
+        (drop (call $work (local.get $n)))
+        (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+      (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 32)))
+      (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 32)))))"#;
+
+/// Few events fill no block.
+#[test]
+fn sigkill_leaves_what_a_slow_guest_has_recorded() {
+    for (clock, probe) in [("precise", "inline"), ("ticker", "inline"), ("ticker", "import")] {
+        let mut guest = Running::start(SLOW, &["-q", "--clock", clock, "--probe", probe]);
+        let begun = Instant::now();
+        loop {
+            let (report, _) = guest.report();
+            if report["calls"].as_u64() >= Some(11) {
+                break;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{clock}, {probe}: {report}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        guest.signal("KILL");
+        let (status, _) = guest.end();
+        assert_eq!(status.code(), None);
+        let (report, warnings) = guest.report();
+        assert!(warnings.contains("the recording was cut off"), "{warnings}");
+        assert_eq!(function(&report, "work")["calls"], 10, "{clock}, {probe}");
+        assert_eq!(function(&report, "_start")["unfinished"], 1);
+    }
+}
+
+/// A terminal that is closed. What was started to outlive it, as by `nohup`, does.
+#[test]
+#[cfg(target_os = "linux")]
+fn sighup_is_as_sigterm_unless_it_is_ignored() {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    if u64::from_str_radix(ignored.trim(), 16).unwrap() & 1 == 0 {
+        let mut guest = Running::start(ENDLESS, &[]);
+        guest.wait_for(50_000);
+        guest.signal("HUP");
+        let (status, stderr) = guest.end();
+        assert_eq!(status.code(), Some(129), "{stderr}");
+        assert!(stderr.contains(", interrupted by SIGHUP\n"), "{stderr}");
+        let (report, _) = guest.report();
+        assert_eq!(report["outcome"], "interrupted by SIGHUP");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("guest.wat"), ENDLESS).unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" run guest.wat", env!("CARGO_BIN_EXE_kperf-wasm")]);
+    command.current_dir(folder.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut guest = Running { child: command.spawn().unwrap(), folder };
+    let begun = Instant::now();
+    while !guest.trace().exists() {
+        assert!(begun.elapsed() < PATIENCE, "there is no trace");
+        std::thread::yield_now();
+    }
+    guest.wait_for(50_000);
+    guest.signal("HUP");
+    guest.wait_for(200_000);
+    guest.signal("TERM");
+    assert_eq!(guest.end().0.code(), Some(143));
+}

@@ -1,5 +1,6 @@
 //! A lane's core, shared by all kinds of recorders: its memory, and the gate through which blocks leave it.
 
+mod taking;
 mod waits;
 
 use super::fiber;
@@ -11,7 +12,7 @@ use crate::clock::ticker::Ticker;
 use crate::clock::waits::WaitReader;
 use crate::outlet::Outlet;
 use crate::outlet::notice::Notice;
-use crate::outlet::queue::{Block, Pause, Sent, Suspension};
+use crate::outlet::queue::{Block, Full, Pause, Sent, Suspension};
 use crate::outlet::stats::Progress;
 use kperf_abi::block::{BlockHeader, CAPACITY, HEADER_LEN, START};
 use kperf_abi::word::{LEAVE, Reason, TIME, TIME_LIMIT, Word};
@@ -20,6 +21,7 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use taking::Taken;
 
 /// Where the last event of a block may begin: see `recorder.wat`.
 pub(crate) const LAST_START: u32 = (START + CAPACITY - 28) as u32;
@@ -37,7 +39,9 @@ pub(crate) enum LaneEvents {
 ///
 /// Blocks leave by [`hand_over`](LaneCore::hand_over), called by the recorder's own thread, or by
 /// [`close`](LaneCore::close), called once by any thread. Both hold the gate while they read, and both leave the position
-/// at the start of an empty block: so no event leaves twice, and no word is written while it is read.
+/// at the start of an empty block: so no event leaves twice, and no word is written while it is read. The words of a block that
+/// isn't full leave by [`take_words`](LaneCore::take_words), called by the writer: they stay in the block, and the gate knows
+/// up to where they have left.
 pub(crate) struct LaneCore {
     pub(crate) outlet: Arc<Outlet>,
     /// The recorder's number in the trace.
@@ -66,6 +70,8 @@ struct Gate {
     closed: bool,
     /// The recorder's state after the block that it handed over last. Valid until the recorder begins another block.
     last: RecorderState,
+    /// The words of the block that have left.
+    taken: Option<Taken>,
     /// Whether a block has reached the queue.
     sent: bool,
     /// How many events had no room in the queue since the last block that had.
@@ -210,11 +216,15 @@ impl LaneCore {
     /// a leave.
     pub(crate) fn delay_last_leave(&self, ticks: u64) -> bool {
         // The gate keeps readers out, because the leave is in the block twice for a moment.
-        let _gate = self.gate();
+        let gate = self.gate();
         let position = self.memory.position();
         let last = position.saturating_sub(4);
         let has_room = (START + HEADER_LEN..=LAST_START as usize).contains(&(last as usize));
-        if !has_room || self.memory.load(last) != LEAVE || !(1..TIME_LIMIT).contains(&ticks) {
+        if !has_room
+            || gate.has_left(last)
+            || self.memory.load(last) != LEAVE
+            || !(1..TIME_LIMIT).contains(&ticks)
+        {
             return false;
         }
         self.memory.put(position, LEAVE);
@@ -232,9 +242,14 @@ impl LaneCore {
         let mut is_full = false;
         if !gate.closed {
             let mut bytes = self.outlet.queue.spare().take((position as usize).saturating_sub(START));
-            self.memory.copy_below(position, &mut bytes);
-            if !bytes.is_empty() {
+            match &gate.taken {
+                Some(taken) => taken.copy_rest_below(&self.memory, position, &mut bytes),
+                None => self.memory.copy_below(position, &mut bytes),
+            }
+            if bytes.len() >= HEADER_LEN {
                 gate.last = state;
+            }
+            if bytes.len() > HEADER_LEN {
                 if self.has_waits() {
                     self.read_waits(&mut gate, u64::MAX);
                     if gate.waits.as_ref().is_none_or(|waits| !waits.is_of_this_thread(&self.outlet.clock)) {
@@ -243,9 +258,10 @@ impl LaneCore {
                         self.follow_this_thread(&mut gate);
                     }
                 }
-                is_full = self.send(&mut gate, bytes);
+                is_full = self.send(&mut gate, bytes, self.full());
             }
         }
+        gate.taken = None;
         // Before the gate opens, so that the next reader doesn't hand over the same words.
         self.memory.mark_unbegun();
         self.memory.clear_below(position);
@@ -281,8 +297,13 @@ impl LaneCore {
             .is_some_and(|state| state.depth > 0)
     }
 
+    /// What a block without room in the queue does.
+    fn full(&self) -> Full {
+        if self.waits() { Full::Wait } else { Full::Drop }
+    }
+
     /// Sends a block with what goes with it. Answers whether it is the first that has no room.
-    fn send(&self, gate: &mut Gate, mut bytes: Vec<u8>) -> bool {
+    fn send(&self, gate: &mut Gate, mut bytes: Vec<u8>, full: Full) -> bool {
         hold::until(&mut bytes, self.begins.load(Ordering::Relaxed));
         let block = Block {
             lane: self.number,
@@ -295,7 +316,7 @@ impl LaneCore {
             pauses: mem::take(&mut gate.pauses),
             unplaced: mem::take(&mut gate.unplaced),
         };
-        match self.outlet.queue.send_block(&self.outlet.clock, block, self.waits()) {
+        match self.outlet.queue.send_block(&self.outlet.clock, block, full) {
             Sent::Yes => gate.sent = true,
             Sent::Dropped { block, events, first } => {
                 gate.lost = block.lost + events;
@@ -335,19 +356,18 @@ impl LaneCore {
         } else {
             let end = self.memory.end();
             bytes = self.outlet.queue.spare().take((end as usize).saturating_sub(START));
-            if known.is_some() {
-                self.memory.copy_below(end, &mut bytes);
-                known
-            } else {
-                self.memory.copy_words(end, &mut bytes);
-                RecorderState::after(&bytes, |stack| self.memory.saved_depth(stack))
+            match (&gate.taken, known) {
+                (Some(taken), _) => taken.copy_rest(&self.memory, end, &mut bytes),
+                (None, Some(_)) => self.memory.copy_below(end, &mut bytes),
+                (None, None) => self.memory.copy_words(end, &mut bytes),
             }
+            known.or_else(|| RecorderState::after(&bytes, |stack| self.memory.saved_depth(stack)))
         };
         let mut is_full = false;
         if let Some(state) = state {
             self.append_unwinds(&mut bytes, state, reason, now);
             if bytes.len() > HEADER_LEN {
-                is_full = self.send(&mut gate, bytes);
+                is_full = self.send(&mut gate, bytes, self.full());
             }
         }
         self.outlet.queue.lose(self.number, mem::take(&mut gate.lost));

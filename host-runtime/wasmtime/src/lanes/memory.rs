@@ -295,35 +295,50 @@ impl LaneMemory {
 
     /// The address after the block's last word. The recorder must not begin another block meanwhile.
     pub(crate) fn end(&self) -> u32 {
+        self.end_from(FIRST as u32)
+    }
+
+    /// The same, if a word begins at this address.
+    pub(crate) fn end_from(&self, from: u32) -> u32 {
         let position = || u32::from_le(self.word(POSITION as u32).load(Ordering::Acquire));
         match self.end {
             End::Position => position(),
-            End::Marks => self.marked_end(BLOCK_END),
-            End::Both => self.marked_end(position()),
+            End::Marks => self.marked_end(from, BLOCK_END),
+            End::Both => self.marked_end(from, position()),
         }
     }
 
     /// Appends the block's header and the words before `position` to `block`. The recorder may run meanwhile
     /// and turn the last word into a leaf.
     pub(crate) fn copy_words(&self, position: u32, block: &mut Vec<u8>) {
-        let words = self.words().get(START / 4..position as usize / 4).unwrap_or_default();
-        if words.len() * 4 >= HEADER_LEN {
-            block.extend(words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()));
+        if position as usize >= FIRST {
+            self.copy_words_from(START as u32, position, block);
         }
     }
 
-    /// The same for the recorder's own thread, which does nothing else meanwhile.
+    /// The same without the header and the words before `from`.
+    pub(crate) fn copy_words_from(&self, from: u32, position: u32, block: &mut Vec<u8>) {
+        let words = self.words().get(from as usize / 4..position as usize / 4).unwrap_or_default();
+        block.extend(words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()));
+    }
+
+    /// [`copy_words`](LaneMemory::copy_words) for the recorder's own thread, which does nothing else meanwhile.
     pub(crate) fn copy_below(&self, position: u32, block: &mut Vec<u8>) {
-        let position = position as usize / 4 * 4;
-        if (FIRST..=START + CAPACITY).contains(&position) {
-            self.copy(START, position - START, block);
+        self.copy_below_from(START as u32, position, block);
+    }
+
+    /// The same without the header and the words before `from`.
+    pub(crate) fn copy_below_from(&self, from: u32, position: u32, block: &mut Vec<u8>) {
+        let (from, position) = (from as usize / 4 * 4, position as usize / 4 * 4);
+        if (FIRST..=START + CAPACITY).contains(&position) && (START..=position).contains(&from) {
+            self.copy(from, position - from, block);
         }
     }
 
-    /// The end of the words below an address, found by the mark after them.
-    fn marked_end(&self, below: u32) -> u32 {
+    /// The end of the words from one address to another, found by the mark after them.
+    fn marked_end(&self, from: u32, below: u32) -> u32 {
         let below = below.min(BLOCK_END);
-        let mut at = FIRST as u32;
+        let mut at = from.max(FIRST as u32);
         while at < below {
             at += match u32::from_le(self.word(at).load(Ordering::Acquire)) {
                 END_MARK => return at,
@@ -338,7 +353,7 @@ impl LaneMemory {
     fn copy(&self, start: usize, length: usize, block: &mut Vec<u8>) {
         debug_assert!(start + length <= START + CAPACITY);
         block.reserve(length);
-        // SAFETY: the source is inside the words (`copy_below` checks), the target was reserved. No thread writes to the
+        // SAFETY: the source is inside the words (`copy_below_from` checks), the target was reserved. No thread writes to the
         // source: the recorder waits for us. Atomics would be several times as slow.
         unsafe {
             let from = self.words.as_ptr().cast::<u8>().add(start);

@@ -12,7 +12,7 @@ use kperf_trace::{Stall, StallKind, StallTotal, Window, count_events};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How many bytes may wait for the writer by default: 256 full blocks.
 pub(crate) const USUAL: usize = 256 * CAPACITY;
@@ -54,6 +54,17 @@ struct Inner {
     stalls: StallTotal,
 }
 
+/// What a block does for which there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// It waits.
+    Wait,
+    /// It is dropped and counted.
+    Drop,
+    /// It goes in all the same: the writer's own thread sends it.
+    Pass,
+}
+
 /// Whether a message was sent.
 pub(crate) enum Sent {
     Yes,
@@ -88,15 +99,15 @@ impl Queue {
         &self.spare
     }
 
-    /// Sends a block. If there is no room, it waits and records the wait as a stall, or gives the block back.
-    pub(crate) fn send_block(&self, clock: &Clock, block: Block, waits: bool) -> Sent {
+    /// Sends a block. If there is no room and it waits, records the wait as a stall. If it is dropped, gives it back.
+    pub(crate) fn send_block(&self, clock: &Clock, block: Block, full: Full) -> Sent {
         let lane = block.lane;
         let is_guest_s = !block.spans;
         let size = block.size();
         let mut inner = self.inner();
         let mut waited = None;
-        if !inner.has_room(size, self.limit) {
-            if !waits {
+        if full != Full::Pass && !inner.has_room(size, self.limit) {
+            if full == Full::Drop {
                 let first = !std::mem::replace(&mut inner.full, true);
                 let events = count_events(&block.bytes);
                 self.count_dropped(events);
@@ -175,6 +186,11 @@ impl Queue {
         std::mem::take(&mut self.inner().lost)
     }
 
+    /// Whether at least half of its room is taken.
+    pub(crate) fn is_half_full(&self) -> bool {
+        self.inner().bytes > self.limit / 2
+    }
+
     /// Whether a large message may have to wait.
     pub(crate) fn is_full(&self) -> bool {
         !self.inner().has_room(CAPACITY, self.limit)
@@ -212,22 +228,30 @@ impl Queue {
         Some(message)
     }
 
-    /// The next message. While messages keep coming, the writer need not be woken.
-    pub(crate) fn take(&self) -> Message {
+    /// The next message; `None` if there is none until `due`. While messages keep coming, the writer need not be woken.
+    pub(crate) fn take(&self, due: Option<Instant>) -> Option<Message> {
         let naps = if self.limit < WORTH_NAPPING { 0 } else { NAPS };
         for _ in 0..naps {
             if let Some(message) = self.try_take() {
-                return message;
+                return Some(message);
             }
             std::thread::sleep(NAP);
         }
         let mut inner = self.inner();
         loop {
             if let Some(message) = self.pop(&mut inner) {
-                return message;
+                return Some(message);
+            }
+            let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return None;
             }
             inner.writer_waits = true;
-            inner = self.filled.wait(inner).unwrap_or_else(PoisonError::into_inner);
+            inner = match left {
+                None => self.filled.wait(inner).unwrap_or_else(PoisonError::into_inner),
+                Some(left) => self.filled.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner).0,
+            };
+            inner.writer_waits = false;
         }
     }
 
@@ -299,7 +323,7 @@ mod tests {
     }
 
     fn send(queue: &Queue, block: Block) -> bool {
-        matches!(queue.send_block(&Clock::new(ClockChoice::Test), block, false), Sent::Yes)
+        matches!(queue.send_block(&Clock::new(ClockChoice::Test), block, Full::Drop), Sent::Yes)
     }
 
     #[test]

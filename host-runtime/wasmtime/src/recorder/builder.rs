@@ -9,9 +9,9 @@ use crate::outlet::notice::{Notice, Notices};
 use crate::outlet::queue;
 use crate::outlet::when_full::WhenFull;
 use crate::profile::sampling::Sampling;
-use crate::recording::{Recording, Settings, add_ids, ids_of};
+use crate::recording::{FlushEvery, Lanes, Recording, Settings, add_ids, ids_of};
 use crate::writer::rotation::Rotation;
-use crate::writer::{self, Anchors, Files, Sink};
+use crate::writer::{self, Anchors, Files, Flushes, Sink};
 use kperf_trace::{Header, HostInfo, TraceContext};
 use std::io::{self, Write};
 use std::sync::PoisonError;
@@ -137,6 +137,16 @@ impl Builder {
         self
     }
 
+    /// How often what lanes have recorded is written, if their blocks are not full: each second by default. So a sink has the events
+    /// of a slow guest soon, and a killed process loses the last second at most. The writer's thread does it; guests don't wait. Times
+    /// below a millisecond count as one. `None`: only full blocks are written, and the last of each lane.
+    ///
+    /// Under [`ClockChoice::Test`] and [`ClockChoice::Instructions`], whose traces are repeatable, the default is `None`.
+    pub fn flush_every(mut self, time: Option<Duration>) -> Builder {
+        self.settings.flush_every = time.map_or(FlushEvery::Never, FlushEvery::Time);
+        self
+    }
+
     /// What happens to a block of events for which the queue has no room. By default guests wait for the writer, but not in
     /// asynchronous calls: there the block is dropped. What is dropped is counted, and the trace says which lane has lost how
     /// many events, and where.
@@ -192,6 +202,7 @@ impl Builder {
         }
         let choice = self.settings.clock.for_this_machine();
         self.settings.clock = choice;
+        let flush_every = self.settings.flush_every.period(choice);
         let recorder = Recorder { recording: Recording::new(engine, self.settings)? };
         let outlet = recorder.recording.outlet.clone();
         // A probe takes time, but executes no instruction of the guest's.
@@ -217,9 +228,11 @@ impl Builder {
         files.symbols_and(|_| Ok(())).map_err(failed)?;
         *recorder.recording.ids.lock().unwrap_or_else(PoisonError::into_inner) = ids;
         let anchors = Anchors::new(outlet.clock.clone());
+        let lanes = recorder.recording.lanes.clone();
+        let flushes = flush_every.map(|every| Flushes::new(every, move || Lanes::take_words(&lanes)));
         let thread = std::thread::Builder::new()
             .name("kperf-writer".into())
-            .spawn(move || writer::write(files, &outlet, anchors))
+            .spawn(move || writer::write(files, &outlet, anchors, flushes))
             .map_err(ErrorKind::Thread)?;
         recorder.recording.begin(thread);
         Ok(recorder)

@@ -30,6 +30,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use wasmtime::{Engine, Module, SharedMemory};
 
 /// What the embedder has chosen.
@@ -42,7 +43,34 @@ pub(crate) struct Settings {
     pub(crate) notices: Notices,
     /// Whether a signal may renew the time.
     pub(crate) signals: bool,
+    /// How often blocks that are not full are written.
+    pub(crate) flush_every: FlushEvery,
 }
+
+/// How often blocks that are not full are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum FlushEvery {
+    /// Each second. Under a clock that makes traces repeatable: never.
+    #[default]
+    Usual,
+    Time(Duration),
+    Never,
+}
+
+impl FlushEvery {
+    pub(crate) fn period(self, clock: ClockChoice) -> Option<Duration> {
+        match (self, clock) {
+            (FlushEvery::Never, _) => None,
+            (FlushEvery::Usual, ClockChoice::Test | ClockChoice::Instructions) => None,
+            (FlushEvery::Usual, _) => Some(Duration::from_secs(1)),
+            (FlushEvery::Time(period), _) => Some(period.clamp(MIN_FLUSH, MAX_FLUSH)),
+        }
+    }
+}
+
+/// The limits of [`FlushEvery::Time`].
+const MIN_FLUSH: Duration = Duration::from_millis(1);
+const MAX_FLUSH: Duration = Duration::from_secs(1 << 30);
 
 impl Default for Settings {
     fn default() -> Settings {
@@ -53,6 +81,7 @@ impl Default for Settings {
             sampling: None,
             notices: Notices::default(),
             signals: false,
+            flush_every: FlushEvery::default(),
         }
     }
 }
@@ -79,7 +108,7 @@ pub(crate) struct Recording {
     pub(crate) pace: Arc<Pace>,
     /// The code of modules that are sampled on native stacks.
     pub(crate) codes: Mutex<Vec<Arc<Code>>>,
-    pub(crate) lanes: Mutex<Lanes>,
+    pub(crate) lanes: Arc<Mutex<Lanes>>,
     /// The recorder module, compiled when it is first linked: an embedder with host functions needs none.
     pub(crate) module: OnceLock<Result<Module, String>>,
     /// Locked by the thread that ends the recording, until it has ended.
@@ -120,6 +149,15 @@ pub(crate) struct Lanes {
     finished: bool,
 }
 
+impl Lanes {
+    /// Sends what each lane has recorded so far.
+    pub(crate) fn take_words(lanes: &Mutex<Lanes>) {
+        let open: Vec<_> =
+            lanes.lock().unwrap_or_else(PoisonError::into_inner).open.values().cloned().collect();
+        open.iter().for_each(|core| core.take_words());
+    }
+}
+
 impl Recording {
     /// A recording without a writer: the caller starts one. If the clock is a ticker, this starts its thread.
     pub(crate) fn new(engine: &Engine, settings: Settings) -> Result<Arc<Recording>> {
@@ -145,7 +183,8 @@ impl Recording {
         settings: Settings,
         (clock, ticker): (Clock, Option<Ticker>),
     ) -> Arc<Recording> {
-        let Settings { clock: choice, queue_bytes, when_full, sampling, notices, signals } = settings;
+        let Settings { clock: choice, queue_bytes, when_full, sampling, notices, signals, flush_every: _ } =
+            settings;
         if let Some(ticker) = ticker.as_ref().filter(|_| signals) {
             ticker.allow_signals();
         }
@@ -168,7 +207,7 @@ impl Recording {
             sampler: Sampler::new(sampling.unwrap_or_default().period, choice != ClockChoice::Test),
             sampling,
             codes: Mutex::default(),
-            lanes: Mutex::default(),
+            lanes: Arc::default(),
             module: OnceLock::new(),
             writer: Mutex::new(None),
             ids: Mutex::default(),

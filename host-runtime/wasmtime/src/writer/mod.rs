@@ -27,18 +27,28 @@ use lanes::Lane;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 /// The trace's summary, and the sink's first error.
 pub(crate) type Written = (Summary, Option<io::Error>);
 
 /// Writes until the message to finish.
-pub(crate) fn write(files: Files, outlet: &Outlet, mut anchors: Anchors) -> Written {
+pub(crate) fn write(
+    files: Files,
+    outlet: &Outlet,
+    mut anchors: Anchors,
+    mut flushes: Option<Flushes<impl FnMut()>>,
+) -> Written {
     let _close = Close(outlet);
     outlet.queue.spare().warm_up();
     let mut writer = Writer { outlet, files, lanes: BTreeMap::new(), failure: None, fails: false };
     writer.note_progress();
     loop {
-        let message = outlet.queue.take();
+        let message = outlet.queue.take(flushes.as_ref().map(|flushes| flushes.due));
+        if let Some(flushes) = &mut flushes {
+            flushes.collect_if_due();
+        }
+        let Some(message) = message else { continue };
         if let Some(anchor) = anchors.due() {
             let written = writer.files.trace().anchor(anchor);
             writer.judge(written);
@@ -71,6 +81,27 @@ pub(crate) fn write(files: Files, outlet: &Outlet, mut anchors: Anchors) -> Writ
         }
         writer.rotate();
         writer.note_progress();
+    }
+}
+
+/// Collects, from time to time, what the lanes have recorded so far.
+pub(crate) struct Flushes<C> {
+    every: Duration,
+    due: Instant,
+    collect: C,
+}
+
+impl<C: FnMut()> Flushes<C> {
+    /// `collect` sends what each lane has.
+    pub(crate) fn new(every: Duration, collect: C) -> Flushes<C> {
+        Flushes { every, due: Instant::now() + every, collect }
+    }
+
+    fn collect_if_due(&mut self) {
+        if self.due <= Instant::now() {
+            (self.collect)();
+            self.due = Instant::now() + self.every;
+        }
     }
 }
 

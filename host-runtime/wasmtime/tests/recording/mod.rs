@@ -6,6 +6,7 @@ mod components;
 mod embed;
 mod failures;
 mod finish;
+mod flushes;
 mod host_functions;
 mod inlined;
 mod instructions;
