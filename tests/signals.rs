@@ -314,7 +314,7 @@ fn sighup_is_as_sigterm_unless_it_is_ignored() {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
     if u64::from_str_radix(ignored.trim(), 16).unwrap() & 1 == 0 {
-        let mut guest = Running::start(ENDLESS, &[]);
+        let mut guest = Running::start(ENDLESS, &["--clock", "precise"]);
         guest.wait_for(50_000);
         guest.signal("HUP");
         let (status, stderr) = guest.end();
@@ -326,7 +326,11 @@ fn sighup_is_as_sigterm_unless_it_is_ignored() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("guest.wat"), ENDLESS).unwrap();
     let mut command = Command::new("sh");
-    command.args(["-c", "trap '' HUP; exec \"$0\" run guest.wat", env!("CARGO_BIN_EXE_kperf-wasm")]);
+    command.args([
+        "-c",
+        "trap '' HUP; exec \"$0\" run --clock precise guest.wat",
+        env!("CARGO_BIN_EXE_kperf-wasm"),
+    ]);
     command.current_dir(folder.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut guest = Running { child: command.spawn().unwrap(), folder };
     let begun = Instant::now();

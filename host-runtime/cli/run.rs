@@ -425,6 +425,8 @@ impl Opts {
         let builder = Recorder::builder()
             .clock(clock)
             .signals(true)
+            // A pipe's reader may take its time.
+            .give_up_after(None)
             .command(std::env::args())
             .when_full(WhenFull::Wait);
         let builder = if self.quiet { builder } else { builder.on_notice(|notice| output::warn(notice)) };

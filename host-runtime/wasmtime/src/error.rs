@@ -58,6 +58,15 @@ pub enum ErrorKind {
     WriterPanicked,
     /// The recording was finished before.
     Finished,
+    /// The sink blocks, and the recording was given up ([`Builder::give_up_after`](crate::Builder::give_up_after)).
+    SinkBlocks {
+        /// How long it had taken nothing.
+        time: std::time::Duration,
+        /// Events that are not in the trace, without those that the sink was given last.
+        dropped_events: u64,
+    },
+    /// The process is a child, made by `fork`, of the one that records. It may make a recorder of its own.
+    Forked,
 }
 
 /// `Result` with this crate's error.
@@ -116,6 +125,14 @@ impl fmt::Display for Error {
             }
             ErrorKind::WriterPanicked => f.write_str("the trace's sink panicked"),
             ErrorKind::Finished => f.write_str("the recording is finished already"),
+            ErrorKind::SinkBlocks { time, dropped_events } => write!(
+                f,
+                "the trace's sink has taken nothing for {time:?}: the trace has no end, {dropped_events} events and what the sink \
+                 was given last are lost"
+            ),
+            ErrorKind::Forked => f.write_str(
+                "the process is a child, made by `fork`, of the one that records: build a recorder of its own",
+            ),
         }
     }
 }

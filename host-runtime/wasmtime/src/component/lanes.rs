@@ -38,6 +38,7 @@ pub(super) struct Inner {
 
 impl StoreLanes {
     pub(super) fn new<T: 'static>(recording: &Arc<Recording>, store: &Store<T>) -> Result<Arc<StoreLanes>> {
+        recording.check_process()?;
         if !Engine::same(store.engine(), &recording.engine) {
             return Err(ErrorKind::OtherEngine.into());
         }
@@ -63,6 +64,7 @@ impl StoreLanes {
 
     /// A recorder begins, with this memory. Returns its lane's number, if it records. Fails if it began before.
     pub(super) fn attach(&self, address: NonNull<u8>, counts: bool) -> wasmtime::Result<Option<u32>> {
+        self.recording.check_process()?;
         self.recording.check_counts(counts)?;
         let mut inner = self.inner();
         inner.check_new(address.addr().get())?;
@@ -96,6 +98,7 @@ impl StoreLanes {
         lost: u64,
         block: &[u8],
     ) -> wasmtime::Result<()> {
+        self.recording.check_process()?;
         let inner = self.inner();
         let Some(lane) = inner.lanes.iter().find(|guard| guard.core.number == lane) else { return Ok(()) };
         let core = lane.core.clone();

@@ -1,5 +1,6 @@
 //! A lane's core, shared by all kinds of recorders: its memory, and the gate through which blocks leave it.
 
+mod abandoned;
 mod taking;
 mod waits;
 
@@ -14,12 +15,13 @@ use crate::outlet::Outlet;
 use crate::outlet::notice::Notice;
 use crate::outlet::queue::{Block, Full, Pause, Sent, Suspension};
 use crate::outlet::stats::Progress;
+use abandoned::Abandoned;
 use kperf_abi::block::{BlockHeader, CAPACITY, HEADER_LEN, START};
 use kperf_abi::word::{LEAVE, Reason, TIME, TIME_LIMIT, Word};
 use kperf_trace::{CallParent, TraceContext, Waits};
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use taking::Taken;
 
@@ -52,6 +54,8 @@ pub(crate) struct LaneCore {
     /// Whether its blocks have slow calls that samples saw, rather than all calls.
     spans: bool,
     gate: Mutex<Gate>,
+    /// What a child made by `fork` sees instead: a closed lane.
+    of_child: OnceLock<Mutex<Gate>>,
     /// The end of the previous lane with this number, in ticks: this lane's times are no earlier.
     begins: AtomicU64,
     /// Whether the store was ever called asynchronously.
@@ -91,15 +95,6 @@ const MOST_SUSPENSIONS: usize = 1 << 14;
 /// A shorter pause is not recorded.
 const SHORT_PAUSE: Duration = Duration::from_micros(2);
 
-/// A call that ended without notice (its future was dropped, the host panicked): its frames are closed at the lane's next
-/// use.
-#[derive(Default)]
-struct Abandoned {
-    /// One more than the depth to which frames are to be closed; 0 if there are none.
-    depth_and_one: AtomicU64,
-    ticks: AtomicU64,
-}
-
 impl LaneCore {
     /// A new lane. The caller makes it known to the recording.
     pub(crate) fn new(
@@ -117,6 +112,7 @@ impl LaneCore {
             ticker,
             spans: events == LaneEvents::SlowCalls,
             gate: Mutex::new(Gate { closed, ..Gate::default() }),
+            of_child: OnceLock::new(),
             begins: AtomicU64::new(0),
             is_async: AtomicBool::new(false),
             suspended_at: AtomicU64::new(0),
@@ -143,7 +139,11 @@ impl LaneCore {
     }
 
     fn gate(&self) -> MutexGuard<'_, Gate> {
-        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+        let gate = match self.outlet.process.is_parent() {
+            false => &self.gate,
+            true => self.of_child.get_or_init(|| Mutex::new(Gate { closed: true, ..Gate::default() })),
+        };
+        gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that the lane's store is called asynchronously.
@@ -205,7 +205,8 @@ impl LaneCore {
     }
 
     fn check_by(&self, check: fn(&Ticker, &TickerCell)) {
-        let Some(ticker) = &self.outlet.ticker else { return };
+        let ticker = self.outlet.ticker.as_ref().filter(|_| !self.outlet.process.is_parent());
+        let Some(ticker) = ticker else { return };
         check(ticker, ticker.cell());
         if let Some(cell) = self.memory.clock() {
             check(ticker, &cell);
@@ -415,27 +416,6 @@ impl LaneCore {
             put(Word::Switch(stack));
             put(Word::Unwind { depth: 0, reason });
         }
-    }
-
-    /// Notes that frames deeper than `depth` are gone, for [`take_abandoned`](LaneCore::take_abandoned).
-    pub(crate) fn abandon(&self, depth: u32) {
-        self.resume();
-        let one_more = u64::from(depth) + 1;
-        // Of nested calls the outermost counts. It has the least depth.
-        let noted = self.abandoned.depth_and_one.load(Ordering::Relaxed);
-        if noted == 0 || one_more < noted {
-            self.abandoned.ticks.store(self.outlet.clock.now(), Ordering::Relaxed);
-            self.abandoned.depth_and_one.store(one_more, Ordering::Release);
-        }
-    }
-
-    /// The depth to which frames are to be closed, and the time at which they ended.
-    pub(crate) fn take_abandoned(&self) -> Option<(u32, u64)> {
-        if self.abandoned.depth_and_one.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
-        let one_more = self.abandoned.depth_and_one.swap(0, Ordering::Acquire);
-        Some((one_more.checked_sub(1)? as u32, self.abandoned.ticks.load(Ordering::Relaxed)))
     }
 }
 

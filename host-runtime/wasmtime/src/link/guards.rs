@@ -27,6 +27,9 @@ pub(crate) struct ProfiledGuard {
 
 impl Drop for ProfiledGuard {
     fn drop(&mut self) {
+        if self.recording.check_process().is_err() {
+            return;
+        }
         let core = &self.profiled.core;
         self.profiled.close(Reason::Unfinished, self.recording.outlet.clock.now());
         self.recording.sampler.remove(core.number);

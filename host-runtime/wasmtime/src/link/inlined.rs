@@ -147,9 +147,7 @@ impl Inlined {
         if !Engine::same(store.engine(), &recording.engine) {
             return Err(ErrorKind::OtherEngine.into());
         }
-        if recording.is_finished() {
-            return Err(ErrorKind::Finished.into());
-        }
+        recording.check_open()?;
         let instances = Mutex::new(Instances { lanes: Vec::new(), profiles: Vec::new(), on: true });
         let shared = Arc::new(StoreInstances {
             recording: recording.clone(),
@@ -161,6 +159,7 @@ impl Inlined {
         let memory = exported(names::MEMORY);
         // The function owns the guards, and the store the function: when the store goes, the lanes are closed.
         let flush = Func::wrap(&mut store, move |mut caller: Caller<'_, T>, address: u32, length: u32| {
+            shared.recording.check_process()?;
             let memory = match caller.get_export(&memory) {
                 Some(Extern::SharedMemory(memory)) => memory,
                 None if is_profile_of(&mut caller) => {

@@ -30,9 +30,7 @@ impl Linking {
         if !Engine::same(store.engine(), &recording.engine) {
             return Err(ErrorKind::OtherEngine.into());
         }
-        if recording.is_finished() {
-            return Err(ErrorKind::Finished.into());
-        }
+        recording.check_open()?;
         recording.check_clock_beside()?;
         let module = recording.module()?;
         recording.note(Answered::ByModule);
@@ -49,6 +47,7 @@ impl Linking {
                 let global = caller.get_export(name).and_then(Extern::into_global);
                 global.ok_or_else(|| wasmtime::Error::msg(format!("who flushes has no `{name}`")))
             })?;
+            guard.recording.check_process()?;
             guard.core.hand_over(address.wrapping_add(length), state.get(caller));
             Ok(())
         });

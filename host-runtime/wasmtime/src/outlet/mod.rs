@@ -1,11 +1,13 @@
 //! The way from a lane to the writer: clock, queue, notices, counts.
 
 pub(crate) mod notice;
+pub(crate) mod process;
 pub(crate) mod queue;
 pub(crate) mod stats;
 pub(crate) mod when_full;
 
 use self::notice::{Notice, Notices};
+use self::process::Process;
 use self::queue::Queue;
 use self::stats::Progress;
 use self::when_full::WhenFull;
@@ -18,6 +20,8 @@ use std::sync::{Mutex, PoisonError};
 /// What a lane needs of its recording.
 pub(crate) struct Outlet {
     pub(crate) clock: Clock,
+    /// The process that records.
+    pub(crate) process: Process,
     /// `None` in a precise recording.
     pub(crate) ticker: Option<Ticker>,
     pub(crate) queue: Queue,
@@ -35,7 +39,7 @@ impl Outlet {
     /// The time for an event that finds 0. Counts toward waking a sleeping ticker.
     pub(crate) fn asked(&self) -> u64 {
         let now = self.clock.now();
-        if let Some(ticker) = &self.ticker {
+        if let Some(ticker) = self.ticker.as_ref().filter(|_| !self.process.is_parent()) {
             ticker.count_question(now);
         }
         now

@@ -228,7 +228,7 @@ impl Queue {
         Some(message)
     }
 
-    /// The next message; `None` if there is none until `due`. While messages keep coming, the writer need not be woken.
+    /// The next message; `None` if there is none until `due`, or the recording was given up. While messages keep coming, the writer need not be woken.
     pub(crate) fn take(&self, due: Option<Instant>) -> Option<Message> {
         let naps = if self.limit < WORTH_NAPPING { 0 } else { NAPS };
         for _ in 0..naps {
@@ -241,6 +241,9 @@ impl Queue {
         loop {
             if let Some(message) = self.pop(&mut inner) {
                 return Some(message);
+            }
+            if inner.closed {
+                return None;
             }
             let left = due.map(|due| due.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
@@ -269,6 +272,31 @@ impl Queue {
         inner.bytes = 0;
         drop(inner);
         self.drained.notify_all();
+    }
+
+    /// Waits until the writer has ended, for as long as it makes progress: `progress` changes within `patience`. Returns whether it
+    /// has ended.
+    pub(crate) fn wait_closed(&self, patience: Duration, progress: impl Fn() -> u64) -> bool {
+        let mut inner = self.inner();
+        let (mut seen, mut since) = (progress(), Instant::now());
+        while !inner.closed {
+            let now = progress();
+            if now != seen {
+                (seen, since) = (now, Instant::now());
+            }
+            let left = patience.saturating_sub(since.elapsed());
+            if left.is_zero() {
+                return false;
+            }
+            let waited = self.drained.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner);
+            inner = waited.0;
+        }
+        true
+    }
+
+    /// Whether the writer has ended, or was given up.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.inner().closed
     }
 
     /// Counts events of a block that had no room, or no writer.

@@ -3,6 +3,7 @@
 use super::native::{Target, is_ours};
 use super::profiled::Profiled;
 use crate::error::{ErrorKind, Result};
+use crate::outlet::process::Process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -15,6 +16,7 @@ pub(crate) struct Sampler {
     /// Whether it has a thread: not under the test clock, whose readings are counted.
     threaded: bool,
     thread: Mutex<Option<JoinHandle<()>>>,
+    process: Process,
 }
 
 #[derive(Default)]
@@ -31,7 +33,13 @@ impl Instances {
 
 impl Sampler {
     pub(crate) fn new(period: Duration, threaded: bool) -> Sampler {
-        Sampler { instances: Arc::default(), period, threaded, thread: Mutex::default() }
+        Sampler {
+            instances: Arc::default(),
+            period,
+            threaded,
+            thread: Mutex::default(),
+            process: Process::this(),
+        }
     }
 
     /// Samples one more instance, from now on.
@@ -80,6 +88,10 @@ impl Sampler {
 
 impl Drop for Sampler {
     fn drop(&mut self) {
+        if self.process.is_parent() {
+            std::mem::forget(self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+            return;
+        }
         self.stop();
     }
 }

@@ -9,7 +9,9 @@ use crate::outlet::notice::{Notice, Notices};
 use crate::outlet::queue;
 use crate::outlet::when_full::WhenFull;
 use crate::profile::sampling::Sampling;
-use crate::recording::{FlushEvery, Lanes, Recording, Settings, add_ids, ids_of};
+use crate::recording::ids::{add_ids, ids_of};
+use crate::recording::settings::{FlushEvery, Settings};
+use crate::recording::{Lanes, Recording};
 use crate::writer::rotation::Rotation;
 use crate::writer::{self, Anchors, Files, Flushes, Sink};
 use kperf_trace::{Header, HostInfo, TraceContext};
@@ -144,6 +146,13 @@ impl Builder {
     /// Under [`ClockChoice::Test`] and [`ClockChoice::Instructions`], whose traces are repeatable, the default is `None`.
     pub fn flush_every(mut self, time: Option<Duration>) -> Builder {
         self.settings.flush_every = time.map_or(FlushEvery::Never, FlushEvery::Time);
+        self
+    }
+
+    /// How long [`finish`](Recorder::finish) waits for a sink that takes nothing: a minute by default. Then it fails and says what is
+    /// lost ([`ErrorKind::SinkBlocks`]). `None`: for ever.
+    pub fn give_up_after(mut self, time: Option<Duration>) -> Builder {
+        self.settings.give_up_after = time;
         self
     }
 

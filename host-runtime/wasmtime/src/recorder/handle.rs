@@ -124,6 +124,7 @@ impl Recorder {
         linker: &mut Linker<T>,
         lane: impl Fn(&mut T) -> &mut HostLane + Copy + Send + Sync + 'static,
     ) -> Result<()> {
+        self.recording.check_process()?;
         self.recording.check_clock_beside()?;
         host_functions::define(linker, InData(lane))
     }
@@ -173,7 +174,8 @@ impl Recorder {
     }
 
     /// Ends the recording: collects the last block of every lane, even if the store is dropped, closes open frames as
-    /// unfinished, and waits until all is written. Later calls are not recorded. `outcome` says how the program
+    /// unfinished, and waits until all is written, or the sink has taken nothing for a while
+    /// ([`Builder::give_up_after`](crate::Builder::give_up_after)). Later calls are not recorded. `outcome` says how the program
     /// ended: `completed`, `exit 3`, `trap: ...`.
     ///
     /// # Errors

@@ -1,6 +1,8 @@
 //! A recording: what all its lanes share.
 
 pub(crate) mod answered;
+pub(crate) mod ids;
+pub(crate) mod settings;
 
 use crate::clock::preempted::Watched;
 use crate::clock::source::{Clock, ClockChoice};
@@ -10,21 +12,22 @@ use crate::error::{ErrorKind, Result};
 use crate::lanes::core::{LaneCore, LaneEvents};
 use crate::lanes::memory::LaneMemory;
 use crate::outlet::Outlet;
-use crate::outlet::notice::Notices;
-use crate::outlet::queue::{self, Message, Queue};
+use crate::outlet::process::Process;
+use crate::outlet::queue::{Message, Queue};
 use crate::outlet::stats::{Progress, Stats};
-use crate::outlet::when_full::WhenFull;
 use crate::profile::sampling::Sampling;
 use crate::profile::{self, Code, Pace, Sampler};
-use crate::writer::{SUSPENDED, Written};
+use crate::writer::Written;
 use answered::Answered;
 use cpu_time::ProcessTime;
+use ids::{add_ids, ids_of};
 use kperf_abi::SymbolTable;
 use kperf_abi::block::CLOCK_OFF;
 #[cfg(feature = "compiler")]
 use kperf_abi::recorder::Form;
 use kperf_abi::word::Reason;
 use kperf_trace::{ProbeCost, Summary};
+use settings::Settings;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,59 +35,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use wasmtime::{Engine, Module, SharedMemory};
-
-/// What the embedder has chosen.
-pub(crate) struct Settings {
-    pub(crate) clock: ClockChoice,
-    pub(crate) queue_bytes: usize,
-    pub(crate) when_full: WhenFull,
-    /// How to sample; `None` for the default.
-    pub(crate) sampling: Option<Sampling>,
-    pub(crate) notices: Notices,
-    /// Whether a signal may renew the time.
-    pub(crate) signals: bool,
-    /// How often blocks that are not full are written.
-    pub(crate) flush_every: FlushEvery,
-}
-
-/// How often blocks that are not full are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum FlushEvery {
-    /// Each second. Under a clock that makes traces repeatable: never.
-    #[default]
-    Usual,
-    Time(Duration),
-    Never,
-}
-
-impl FlushEvery {
-    pub(crate) fn period(self, clock: ClockChoice) -> Option<Duration> {
-        match (self, clock) {
-            (FlushEvery::Never, _) => None,
-            (FlushEvery::Usual, ClockChoice::Test | ClockChoice::Instructions) => None,
-            (FlushEvery::Usual, _) => Some(Duration::from_secs(1)),
-            (FlushEvery::Time(period), _) => Some(period.clamp(MIN_FLUSH, MAX_FLUSH)),
-        }
-    }
-}
-
-/// The limits of [`FlushEvery::Time`].
-const MIN_FLUSH: Duration = Duration::from_millis(1);
-const MAX_FLUSH: Duration = Duration::from_secs(1 << 30);
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            clock: ClockChoice::default(),
-            queue_bytes: queue::USUAL,
-            when_full: WhenFull::default(),
-            sampling: None,
-            notices: Notices::default(),
-            signals: false,
-            flush_every: FlushEvery::default(),
-        }
-    }
-}
 
 /// How many memories of ended lanes are kept for new lanes.
 const SPARE_MEMORIES: usize = 16;
@@ -121,6 +71,8 @@ pub(crate) struct Recording {
     pub(crate) stores: crate::component::Stores,
     /// Ended lanes of host functions, for reuse: zeroing a memory takes ten times as long as everything else.
     spare_lanes: Mutex<Vec<Arc<LaneCore>>>,
+    /// How long the end waits for a sink that takes nothing.
+    give_up_after: Option<Duration>,
     /// The clock that the embedder chose.
     choice: ClockChoice,
     /// Measures what probes cost, at the end; `None` if not wanted.
@@ -183,8 +135,16 @@ impl Recording {
         settings: Settings,
         (clock, ticker): (Clock, Option<Ticker>),
     ) -> Arc<Recording> {
-        let Settings { clock: choice, queue_bytes, when_full, sampling, notices, signals, flush_every: _ } =
-            settings;
+        let Settings {
+            clock: choice,
+            queue_bytes,
+            when_full,
+            sampling,
+            notices,
+            signals,
+            flush_every: _,
+            give_up_after,
+        } = settings;
         if let Some(ticker) = ticker.as_ref().filter(|_| signals) {
             ticker.allow_signals();
         }
@@ -194,6 +154,7 @@ impl Recording {
             engine: engine.clone(),
             outlet: Arc::new(Outlet {
                 clock,
+                process: Process::this(),
                 ticker,
                 queue,
                 when_full,
@@ -213,6 +174,7 @@ impl Recording {
             ids: Mutex::default(),
             spare_memories: Mutex::default(),
             spare_lanes: Mutex::default(),
+            give_up_after,
             choice,
             measure: Mutex::default(),
             answered: Mutex::default(),
@@ -225,6 +187,9 @@ impl Recording {
 
     /// Its counts so far.
     pub(crate) fn stats(&self) -> Stats {
+        if self.is_of_parent() {
+            return Stats::default();
+        }
         let Outlet { queue, progress, .. } = &*self.outlet;
         let [events, blocks] = queue.dropped();
         Stats {
@@ -327,7 +292,10 @@ impl Recording {
 
     /// Opens a lane for host functions.
     pub(crate) fn open_host_lane(&self) -> Arc<LaneCore> {
-        let spare = self.spare_lanes.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let spare = match self.is_of_parent() {
+            true => None,
+            false => self.spare_lanes.lock().unwrap_or_else(PoisonError::into_inner).pop(),
+        };
         self.open(|number, closed| {
             if let Some(mut core) = spare
                 && let Some(unshared) = Arc::get_mut(&mut core)
@@ -347,6 +315,9 @@ impl Recording {
 
     /// Opens the lane that `make` makes of a number, and of whether it is closed from the start.
     fn open(&self, make: impl FnOnce(u32, bool) -> Arc<LaneCore>) -> Arc<LaneCore> {
+        if self.is_of_parent() {
+            return make(0, true);
+        }
         if let Some(watched) = &self.watched {
             watched.watch();
         }
@@ -371,6 +342,9 @@ impl Recording {
 
     /// Removes a closed lane of host functions, and keeps it for reuse.
     pub(crate) fn retire_host_lane(&self, core: Arc<LaneCore>) {
+        if self.is_of_parent() {
+            return;
+        }
         self.retire(&core);
         let mut spare = self.spare_lanes.lock().unwrap_or_else(PoisonError::into_inner);
         if spare.len() < SPARE_LANES {
@@ -380,6 +354,9 @@ impl Recording {
 
     /// Sets the clock of a recorder that is inside of a module, or switches the recorder off.
     pub(crate) fn set_clock(&self, core: &LaneCore, on: bool) {
+        if self.is_of_parent() {
+            return;
+        }
         let Some(cell) = core.memory.clock() else { return };
         match &self.outlet.ticker {
             Some(ticker) if on => ticker.add(core.number, cell),
@@ -393,6 +370,9 @@ impl Recording {
 
     /// Removes a closed lane.
     pub(crate) fn retire(&self, core: &Arc<LaneCore>) {
+        if self.is_of_parent() {
+            return;
+        }
         // Before the number is reused.
         let mut ended = 0;
         if let Some(ticker) = &self.outlet.ticker {
@@ -414,11 +394,28 @@ impl Recording {
     }
 
     pub(crate) fn is_finished(&self) -> bool {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner).finished
+        self.is_of_parent() || self.lanes.lock().unwrap_or_else(PoisonError::into_inner).finished
+    }
+
+    /// Fails if nothing more is recorded.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        self.check_process()?;
+        if self.is_finished() { Err(ErrorKind::Finished.into()) } else { Ok(()) }
+    }
+
+    /// Fails in a child made by `fork`.
+    pub(crate) fn check_process(&self) -> Result<()> {
+        if self.is_of_parent() { Err(ErrorKind::Forked.into()) } else { Ok(()) }
+    }
+
+    /// Whether this is a child of the process that records. Its locks may be locked for ever.
+    fn is_of_parent(&self) -> bool {
+        self.outlet.process.is_parent()
     }
 
     /// Adds the functions of one more module.
     pub(crate) fn add_symbols(&self, table: Vec<u8>) -> Result<()> {
+        self.check_process()?;
         let ids = ids_of(&table)?;
         let functions = ids.end - ids.start;
         add_ids(&mut self.ids.lock().unwrap_or_else(PoisonError::into_inner), ids)?;
@@ -428,6 +425,7 @@ impl Recording {
 
     /// Adds a module's compiled code, for samples on native stacks.
     pub(crate) fn add_code(&self, module: &Module, table: &[u8]) -> Result<()> {
+        self.check_process()?;
         let symbols = SymbolTable::from_bytes(table).map_err(ErrorKind::Symbols)?;
         profile::prepare().map_err(ErrorKind::NativeStacks)?;
         let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -444,6 +442,7 @@ impl Recording {
 
     /// Ends the recording: closes open frames with a reason, and writes the last block of every lane.
     pub(crate) fn end(&self, reason: Reason, outcome: &str) -> Result<Summary> {
+        self.check_process()?;
         // First, since everything after this takes time.
         let preempted = self.watched.as_ref().and_then(|watched| watched.total());
         // Held to the end: a second caller returns only after all is done.
@@ -482,6 +481,14 @@ impl Recording {
             writer_stalls: self.outlet.queue.stalls(),
             ..Summary::default()
         })));
+        let written = || Progress::get(&self.outlet.progress.bytes);
+        if let Some(time) = self.give_up_after
+            && !self.outlet.queue.wait_closed(time, written)
+        {
+            self.outlet.queue.close();
+            let [dropped_events, _] = self.outlet.queue.dropped();
+            return Err(ErrorKind::SinkBlocks { time, dropped_events }.into());
+        }
         match thread.join() {
             Ok((summary, None)) => Ok(summary),
             Ok((summary, Some(source))) => {
@@ -495,28 +502,13 @@ impl Recording {
 impl Drop for Recording {
     /// Ends the recording after the last handle and lane are dropped. An error of the sink can't be reported any more.
     fn drop(&mut self) {
+        if self.is_of_parent() {
+            // Its threads are the parent's.
+            std::mem::forget(self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+            std::mem::forget(self.outlet.clone());
+            return;
+        }
         *self.measure.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         let _ = self.end(Reason::Unfinished, "the recorder was dropped");
     }
-}
-
-/// The ids of a symbol table.
-pub(crate) fn ids_of(table: &[u8]) -> Result<Range<u32>> {
-    let table = SymbolTable::from_bytes(table).map_err(ErrorKind::Symbols)?;
-    let ids = table.id_base..table.id_end();
-    // Our own id comes last.
-    let ours = SUSPENDED..SUSPENDED + 1;
-    if ids.end > ours.start {
-        return Err(ErrorKind::OverlappingIds { first: ours, second: ids }.into());
-    }
-    Ok(ids)
-}
-
-/// Claims ids that no other table has.
-pub(crate) fn add_ids(all: &mut Vec<Range<u32>>, ids: Range<u32>) -> Result<()> {
-    if let Some(first) = all.iter().find(|other| other.start < ids.end && ids.start < other.end) {
-        return Err(ErrorKind::OverlappingIds { first: first.clone(), second: ids }.into());
-    }
-    all.push(ids);
-    Ok(())
 }

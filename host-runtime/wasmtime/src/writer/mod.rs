@@ -48,7 +48,12 @@ pub(crate) fn write(
         if let Some(flushes) = &mut flushes {
             flushes.collect_if_due();
         }
-        let Some(message) = message else { continue };
+        let Some(message) = message else {
+            if outlet.queue.is_closed() {
+                return (Summary::default(), writer.failure);
+            }
+            continue;
+        };
         if let Some(anchor) = anchors.due() {
             let written = writer.files.trace().anchor(anchor);
             writer.judge(written);

@@ -10,7 +10,7 @@ use kperf_abi::symbols::{ModuleIdentity, Symbol};
 use kperf_abi::word::{self, Effect, MAX_FUNC_ID, Step, TIME_LIMIT, Word};
 use kperf_abi::{FuncId, FuncIndex, SymbolTable};
 
-/// The function's id. No module has it: see `recording::ids_of`.
+/// The function's id. No module has it: see `recording::ids`.
 pub(crate) const SUSPENDED: u32 = MAX_FUNC_ID - 1;
 
 /// The symbol table that names it.

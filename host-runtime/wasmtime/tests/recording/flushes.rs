@@ -70,8 +70,13 @@ fn blocks_that_leave_in_parts_have_the_same_events_at_the_same_times() {
             let (recorder, trace) = recorder_with(&engine, |builder| builder.flush_every(every));
             let (mut store, instance) = instantiate(&recorder, &module, form);
             for (name, value) in crate::common::exits::CALLS {
+                let (before, begun) = (recorder.stats().events, Instant::now());
                 call(&mut store, instance, name, value);
-                std::thread::sleep(Duration::from_millis(2));
+                // Until a part of it has left.
+                while every.is_some() && recorder.stats().events == before {
+                    assert!(begun.elapsed() < Duration::from_secs(60), "{form:?}: {:?}", recorder.stats());
+                    std::thread::sleep(Duration::from_millis(1));
+                }
             }
             call(&mut store, instance, "fib", 22);
             drop(store);

@@ -7,6 +7,7 @@ mod embed;
 mod failures;
 mod finish;
 mod flushes;
+mod forked;
 mod host_functions;
 mod inlined;
 mod instructions;

@@ -6,6 +6,7 @@ use kperf_wasmtime::{ClockChoice, ErrorKind, Recorder};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 use wasmtime::Engine;
 
@@ -115,4 +116,46 @@ fn a_sink_that_panics_does_not_take_the_guest_along() {
     // Also those that were on their way into it.
     let stats = recorder.stats();
     assert_eq!(stats.events + stats.lost_events, 200_000, "{stats:?}");
+}
+
+/// A sink that takes the beginning, and then nothing until it is told.
+struct Blocked {
+    writes: usize,
+    gate: Receiver<()>,
+}
+
+impl Write for Blocked {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writes += 1;
+        if self.writes > 3 {
+            let _ = self.gate.recv();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn the_end_does_not_wait_for_ever_for_a_sink_that_blocks() {
+    let engine = engine();
+    let (open, gate) = mpsc::channel();
+    let recorder = Recorder::builder()
+        .clock(ClockChoice::Test)
+        .sink(Blocked { writes: 0, gate })
+        .give_up_after(Some(Duration::from_millis(300)))
+        .build(&engine)
+        .unwrap();
+    run(&recorder, &engine, "many", Some(100_000), || {});
+    let error = recorder.finish("completed").unwrap_err();
+    let ErrorKind::SinkBlocks { dropped_events, .. } = *error.kind() else { panic!("{error}") };
+    assert!(error.to_string().contains("has taken nothing for 300ms"), "{error}");
+    // Without those that the sink holds, and those that it took before.
+    let stats = recorder.stats();
+    assert!(dropped_events > 0 && stats.events + stats.lost_events <= 200_000, "{stats:?}");
+    assert_eq!(stats.lost_events, dropped_events);
+    // The writer ends when the sink goes on.
+    drop(open);
 }

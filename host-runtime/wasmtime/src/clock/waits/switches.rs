@@ -5,11 +5,11 @@
 #![allow(unsafe_code)] // The ring is the kernel's.
 
 use crate::clock::perf;
+use crate::outlet::process::Process;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::Once;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many pages of records the ring has, if the user may still lock so many: two switches for each wait, 16 bytes each.
 const PAGES: [usize; 2] = [16, 2];
@@ -41,23 +41,8 @@ pub(super) struct Switches {
     map: NonNull<AtomicU64>,
     page_words: usize,
     data_words: usize,
-    /// How often the process had been forked when this began.
-    forks: u32,
-}
-
-/// How many forks made this process. A child's memory lacks the rings of its parent.
-static FORKS: AtomicU32 = AtomicU32::new(0);
-
-extern "C" fn note_fork() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
-}
-
-fn watch_forks() {
-    static WATCHES: Once = Once::new();
-    // SAFETY: the function only counts. If it can't be registered, there is no memory left.
-    WATCHES.call_once(|| unsafe {
-        libc::pthread_atfork(None, None, Some(note_fork));
-    });
+    /// The process whose threads the ring is of.
+    process: Process,
 }
 
 // SAFETY: the mapping is the process's, and all accesses are atomic.
@@ -68,7 +53,6 @@ unsafe impl Sync for Switches {}
 impl Switches {
     /// Begins with the calling thread's records.
     pub(super) fn of_this_thread() -> io::Result<Switches> {
-        watch_forks();
         // The mapping keeps the event when its file is closed.
         let fd = perf::switches()?;
         let [usual, small] = PAGES;
@@ -92,8 +76,8 @@ impl Switches {
         };
         let map = NonNull::new(map.cast()).filter(|_| map != libc::MAP_FAILED);
         let map = map.ok_or_else(io::Error::last_os_error)?;
-        let forks = FORKS.load(Ordering::Relaxed);
-        Ok(Switches { map, page_words: page / 8, data_words: pages * page / 8, forks })
+        let process = Process::this();
+        Ok(Switches { map, page_words: page / 8, data_words: pages * page / 8, process })
     }
 
     fn word(&self, index: usize) -> &AtomicU64 {
@@ -109,14 +93,9 @@ impl Switches {
         self.word(self.page_words + index).load(Ordering::Relaxed)
     }
 
-    /// Whether this is another process than the one whose threads the ring is of.
-    fn is_of_parent(&self) -> bool {
-        self.forks != FORKS.load(Ordering::Relaxed)
-    }
-
     /// Whether there are records.
     pub(super) fn has_more(&self) -> bool {
-        if self.is_of_parent() {
+        if self.process.is_parent() {
             return true;
         }
         self.word(HEAD).load(Ordering::Acquire) != self.word(TAIL).load(Ordering::Relaxed)
@@ -124,7 +103,7 @@ impl Switches {
 
     /// Takes the records. Only one thread may do so at a time.
     pub(super) fn take(&self, mut each: impl FnMut(Record)) {
-        if self.is_of_parent() {
+        if self.process.is_parent() {
             return each(Record::Lost);
         }
         let head = self.word(HEAD).load(Ordering::Acquire);
@@ -156,7 +135,7 @@ impl Switches {
 
 impl Drop for Switches {
     fn drop(&mut self) {
-        if self.is_of_parent() {
+        if self.process.is_parent() {
             return;
         }
         // SAFETY: the mapping is this ring's, and nothing uses it any more. The event goes with it.

@@ -18,7 +18,7 @@ impl LaneCore {
             thread: self.waits_of.load(Ordering::Relaxed),
             count: self.waits_read.load(Ordering::Relaxed),
         };
-        if !self.has_waits() || key.is_current(&self.outlet.clock) {
+        if self.outlet.process.is_parent() || !self.has_waits() || key.is_current(&self.outlet.clock) {
             return;
         }
         let mut gate = self.gate();

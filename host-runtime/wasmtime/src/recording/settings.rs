@@ -1,0 +1,67 @@
+//! What the embedder has chosen.
+
+use crate::clock::source::ClockChoice;
+use crate::outlet::notice::Notices;
+use crate::outlet::queue;
+use crate::outlet::when_full::WhenFull;
+use crate::profile::sampling::Sampling;
+use std::time::Duration;
+
+/// How long the end waits, by default, for a sink that takes nothing.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What the embedder has chosen.
+pub(crate) struct Settings {
+    pub(crate) clock: ClockChoice,
+    pub(crate) queue_bytes: usize,
+    pub(crate) when_full: WhenFull,
+    /// How to sample; `None` for the default.
+    pub(crate) sampling: Option<Sampling>,
+    pub(crate) notices: Notices,
+    /// Whether a signal may renew the time.
+    pub(crate) signals: bool,
+    /// How often blocks that are not full are written.
+    pub(crate) flush_every: FlushEvery,
+    /// How long the end waits for a sink that takes nothing.
+    pub(crate) give_up_after: Option<Duration>,
+}
+
+/// How often blocks that are not full are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum FlushEvery {
+    /// Each second. Under a clock that makes traces repeatable: never.
+    #[default]
+    Usual,
+    Time(Duration),
+    Never,
+}
+
+impl FlushEvery {
+    pub(crate) fn period(self, clock: ClockChoice) -> Option<Duration> {
+        match (self, clock) {
+            (FlushEvery::Never, _) => None,
+            (FlushEvery::Usual, ClockChoice::Test | ClockChoice::Instructions) => None,
+            (FlushEvery::Usual, _) => Some(Duration::from_secs(1)),
+            (FlushEvery::Time(period), _) => Some(period.clamp(MIN_FLUSH, MAX_FLUSH)),
+        }
+    }
+}
+
+/// The limits of [`FlushEvery::Time`].
+const MIN_FLUSH: Duration = Duration::from_millis(1);
+const MAX_FLUSH: Duration = Duration::from_secs(1 << 30);
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            clock: ClockChoice::default(),
+            queue_bytes: queue::USUAL,
+            when_full: WhenFull::default(),
+            sampling: None,
+            notices: Notices::default(),
+            signals: false,
+            flush_every: FlushEvery::default(),
+            give_up_after: Some(PATIENCE),
+        }
+    }
+}
