@@ -110,7 +110,7 @@ pub fn describe(profile: &Profile) -> Trace {
         events: counts.events(),
         calls: profile.calls(),
         spans: counts.spans,
-        sampling: profile.sampling().map(|sampling| sampling_text(&profile, sampling)),
+        sampling: profile.sampling().map(|sampling| sampling_text(profile, sampling)),
         leaves: counts.leaves,
         unwinds: counts.unwinds,
         marks: counts.marks,
