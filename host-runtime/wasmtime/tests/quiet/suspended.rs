@@ -59,8 +59,9 @@ fn a_wait_is_not_the_guest_s_own_time() {
     let suspended = kperf_abi::word::MAX_FUNC_ID - 1;
     let [waits, runs] = [true, false].map(|waits| {
         let nodes = windows.iter().flat_map(|window| &window.nodes);
-        nodes.filter(|node| (node.func.0 == suspended) == waits).map(|node| node.self_ticks).sum::<u64>()
+        nodes.filter(|node| (node.func.0 == suspended) == waits).map(|node| node.samples).sum::<u64>()
     });
-    assert!(waits > 4 * runs, "{waits} ticks of waiting, {runs} of the guest's own: {windows:?}");
+    // Not their times: a busy machine may take the first sample late.
+    assert!(waits > 4 * runs, "{waits} samples of waiting, {runs} of the guest's own: {windows:?}");
     assert_eq!((tables, reader.anomalies()), (2, &[][..]), "the guest's symbols, and ours");
 }
