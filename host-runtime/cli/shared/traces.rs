@@ -7,7 +7,7 @@ use crate::shared::input;
 use crate::shared::output;
 use crate::shared::symbols::SymbolArgs;
 use anyhow::{Context, bail};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kperf_profile::{CallFilter, CallObserver, FlatProfile, Health, Heap, Profile, Shortened};
 use kperf_trace::{ClockKind, Item, ProbeCost, TraceReader};
 use std::cell::Cell;
@@ -15,11 +15,13 @@ use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 /// Large enough to use a disk's full bandwidth.
 const BUFFER: usize = 1 << 20;
-/// Smaller traces are read too fast for a progress bar.
-const WORTH_A_BAR: u64 = 16 << 20;
+/// A reading that takes longer has a progress bar: a small trace may have as many events as a large one.
+const WORTH_A_BAR: Duration = Duration::from_secs(1);
 
 /// Where a trace is read from.
 pub type Input = BufReader<Box<dyn Read>>;
@@ -184,7 +186,7 @@ impl<'a> Source<'a> {
         let reader = TraceReader::new(BufReader::with_capacity(BUFFER, input)).with_context(failed)?;
         let shown = self.progress == Progress::Bar && io::stderr().is_terminal();
         let progress = match length {
-            Some(length) if shown && length >= WORTH_A_BAR => bar(length),
+            Some(length) if shown => bar(length),
             _ => ProgressBar::hidden(),
         };
         Ok(Trace { reader, progress, scan: Scan::default() })
@@ -293,13 +295,22 @@ pub fn can_be_read_twice(path: &Path) -> bool {
 }
 
 fn bar(length: u64) -> ProgressBar {
-    let bar = ProgressBar::new(length);
+    let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());
     // If this template were wrong, the default style would do.
     if let Ok(style) =
         ProgressStyle::with_template("{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left")
     {
         bar.set_style(style);
     }
+    let later = bar.downgrade();
+    // Without the thread there is no bar.
+    let _ = thread::Builder::new().name("kperf-progress".into()).spawn(move || {
+        thread::sleep(WORTH_A_BAR);
+        if let Some(bar) = later.upgrade().filter(|bar| !bar.is_finished()) {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
+    });
     bar
 }
 
