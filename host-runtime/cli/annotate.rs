@@ -119,7 +119,8 @@ impl Opts {
     /// The functions that match, those with the most self time first.
     fn chosen<'a>(&self, profile: &Profile, flat: &'a FlatProfile) -> anyhow::Result<Vec<&'a Row>> {
         let pattern = Pattern::parse(&self.function).context("failed to read the pattern")?;
-        let mut rows: Vec<&Row> = flat.rows.iter().filter(|row| pattern.matches(&row.name)).collect();
+        let matches = |row: &&Row| pattern.matches_function(&row.name, || profile.symbols.label(row.func));
+        let mut rows: Vec<&Row> = flat.rows.iter().filter(matches).collect();
         if rows.is_empty() {
             if let Some(around) = inlined_in(profile, flat, &pattern) {
                 bail!(

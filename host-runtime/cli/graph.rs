@@ -141,7 +141,7 @@ impl Opts {
             let pattern =
                 Pattern::parse(text).with_context(|| format!("failed to read the pattern of {flag}"))?;
             let symbols = &profile.symbols;
-            let chosen = |func| pattern.matches(&symbols.name(func));
+            let chosen = |func| pattern.matches_function(&symbols.name(func), || symbols.label(func));
             if !profile.tree.iter().any(|(_, node)| chosen(node.func)) {
                 let names = symbols.iter().map(|symbol| symbol.display_name());
                 let hint = pattern.hint(names).map(|hint| format!("; did you mean `{hint}`?"));

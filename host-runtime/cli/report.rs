@@ -19,7 +19,7 @@ use crate::shared::traces::dataset::WhereArgs;
 use anyhow::{Context, bail};
 use callgraph::End;
 use groups::By;
-use kperf_profile::{Accuracy, CallGraph, Histograms, Profile, Row, Unit, write_json};
+use kperf_profile::{Accuracy, CallGraph, Histograms, Profile, Row, Symbols, Unit, write_json};
 use kperf_rewriter::Pattern;
 use kperf_trace::ProbeCost;
 use std::io::{self, BufWriter, Write};
@@ -159,7 +159,7 @@ impl Opts {
         let graph = CallGraph::new(&profile.tree, &profile.symbols, &profile.header, cost);
         let mut rows: Vec<&Row> = graph.flat.rows.iter().collect();
         if let Some((flag, pattern)) = self.what.pattern() {
-            choose(&mut rows, flag, pattern)?;
+            choose(&mut rows, &profile.symbols, flag, pattern)?;
         }
         self.sort.sort(&mut rows);
         traces::report_health(&profile.health);
@@ -308,15 +308,16 @@ impl What {
 }
 
 /// Keeps the rows with matching names.
-fn choose(rows: &mut Vec<&Row>, flag: &str, text: &str) -> anyhow::Result<()> {
+fn choose(rows: &mut Vec<&Row>, symbols: &Symbols, flag: &str, text: &str) -> anyhow::Result<()> {
     let pattern = Pattern::parse(text).with_context(|| format!("failed to read the pattern of {flag}"))?;
     let names = rows.iter().map(|row| &*row.name);
-    if !names.clone().any(|name| pattern.matches(name)) {
+    let matches = |row: &&Row| pattern.matches_function(&row.name, || symbols.label(row.func));
+    if !rows.iter().any(matches) {
         let hint = pattern.hint(names.clone()).map(|hint| format!("; did you mean `{hint}`?"));
         let (count, hint) = (names.count(), hint.unwrap_or_default());
         bail!("{flag} `{text}` matches none of the {count} functions that were called{hint}");
     }
-    rows.retain(|row| pattern.matches(&row.name));
+    rows.retain(matches);
     Ok(())
 }
 

@@ -48,6 +48,11 @@ impl Pattern {
         name == self.text || self.regex.is_match(name)
     }
 
+    /// Whether the pattern matches a function: its name, or, as it is, its label (`copy #17`), which tells it from others of its name.
+    pub fn matches_function(&self, name: &str, label: impl FnOnce() -> String) -> bool {
+        self.matches(name) || self.text.contains(" #") && self.text == label()
+    }
+
     /// For a pattern that matches no name: one that would, if a name contains the pattern's text.
     pub fn hint<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> Option<String> {
         let asked = self.text.trim_matches(['*', '/']);
@@ -82,9 +87,20 @@ impl Filter {
             && !self.skip.iter().any(|pattern| pattern.matches(name))
     }
 
+    /// The same of a function that may also be chosen by its label: [`Pattern::matches_function`].
+    pub fn matches_function(&self, name: &str, label: impl Fn() -> String) -> bool {
+        let matches = |pattern: &Pattern| pattern.matches_function(name, &label);
+        (self.only.is_empty() || self.only.iter().any(matches)) && !self.skip.iter().any(matches)
+    }
+
     /// Whether all names pass.
     pub fn is_empty(&self) -> bool {
         self.only.is_empty() && self.skip.is_empty()
+    }
+
+    /// The first pattern for which `matches` is false.
+    pub fn unmatched_by(&self, mut matches: impl FnMut(&Pattern) -> bool) -> Option<&Pattern> {
+        self.only.iter().chain(&self.skip).find(|pattern| !matches(pattern))
     }
 
     /// The first pattern that matches none of the names.
@@ -109,6 +125,22 @@ mod tests {
         assert!(matches("a/*", "a/b/c"), "a slash is nothing special in a name");
         assert!(
             matches("func[8]", "func[8]") && matches("func[8]", "func8") && !matches("func[8]", "func[81]")
+        );
+    }
+
+    #[test]
+    fn labels_are_matched_as_they_are() {
+        let of = |pattern: &str, index: u32| {
+            let pattern = Pattern::parse(pattern).expect("a pattern");
+            pattern.matches_function("copy", || format!("copy #{index}"))
+        };
+        assert!(of("copy #17", 17) && !of("copy #17", 1) && of("copy", 17) && of("c*", 1));
+        assert!(!of("*7", 17) && !of("/7$/", 17), "a number is no part of the name");
+        let filter =
+            Filter { skip: vec![Pattern::parse("copy #17").expect("a pattern")], ..Filter::default() };
+        assert_eq!(
+            [1, 17].map(|index| filter.matches_function("copy", || format!("copy #{index}"))),
+            [true, false]
         );
     }
 

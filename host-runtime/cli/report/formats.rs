@@ -25,6 +25,8 @@ pub fn csv(profile: &Profile, rows: &[&Row], histograms: Option<&Histograms>) ->
         let figure = |figure: f64, digits: usize| {
             if row.is_counted { String::new() } else { format!("{figure:.digits$}") }
         };
+        // A profile doesn't see how single calls go.
+        let of_calls = |text: String| if profile.sampling().is_some() { String::new() } else { text };
         // Writing to a String doesn't fail.
         let _ = write!(
             text,
@@ -36,10 +38,10 @@ pub fn csv(profile: &Profile, rows: &[&Row], histograms: Option<&Histograms>) ->
             figure(row.self_nanos, 0),
             figure(row.share, 6),
             figure(row.average_nanos, 3),
-            figure(row.min_nanos, 0),
-            figure(row.max_nanos, 0),
-            row.unwound,
-            row.unfinished,
+            of_calls(figure(row.min_nanos, 0)),
+            of_calls(figure(row.max_nanos, 0)),
+            of_calls(row.unwound.to_string()),
+            of_calls(row.unfinished.to_string()),
             csv_text(&printable(&callers.join(";"))),
         );
         if let Some(histograms) = histograms {

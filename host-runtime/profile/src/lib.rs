@@ -61,7 +61,7 @@ pub use reading::health::{Health, Stalls};
 pub use reading::profile::Profile;
 pub use report::cell::{Cell, Column};
 pub use report::clock::{clock_text, sampling_text, times_text};
-pub use report::hints::hints;
+pub use report::hints::{go, hints};
 pub use report::json::{PERCENTILES, id_of, percentiles, write_json};
 pub use sampled::accuracy::Accuracy;
 pub use sampled::precision::Precision;

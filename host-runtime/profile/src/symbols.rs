@@ -63,6 +63,8 @@ pub struct Symbols {
     problems: Vec<SymbolsProblem>,
     /// Whether code and inlined functions are dropped.
     without_code: bool,
+    /// Whether two modules have the same name, or two functions of a module the same index. Then ids tell functions apart.
+    has_twins: bool,
 }
 
 /// A symbol table that could not be used.
@@ -135,6 +137,10 @@ impl Symbols {
         if self.without_code {
             (table.codes, table.inlined) = Default::default();
         }
+        for symbol in table.symbols.iter_mut().filter(|symbol| symbol.display_name().is_empty()) {
+            // As the rewriter calls functions without a name.
+            (symbol.name, symbol.demangled) = (format!("func[{}]", symbol.func_index.0).into(), None);
+        }
         let names = table
             .symbols
             .iter_mut()
@@ -162,6 +168,9 @@ impl Symbols {
             self.problem(SymbolsProblem::TooMuch { module: table.module.name });
             return;
         }
+        let is_same = |other: &SymbolTable| printable(&other.module.name) == printable(&table.module.name);
+        let indices = table.symbols.iter().map(|symbol| symbol.func_index);
+        self.has_twins |= !indices.is_sorted_by(|a, b| a < b) || self.tables.iter().any(is_same);
         self.symbols += table.symbols.len();
         self.bytes += bytes;
         for symbol in &table.symbols {
@@ -245,15 +254,31 @@ impl Symbols {
         }
     }
 
-    /// The name for people: unique (`copy #17` where there are several `copy`, or where one is called as if there were), and safe for
-    /// a terminal.
+    /// The name for people: unique, and safe for a terminal. It is `copy #17`, with the function's index in its module, where there are
+    /// several `copy`, or where one is called as if there were; `copy #17 (app)` if there are several modules.
     pub fn label(&self, id: FuncId) -> String {
-        let mut label = printable(&self.name(id)).into_owned();
-        let is_shared = || self.names.get(&hash_of(&label)).is_some_and(|&count| count > 1);
-        if self.get(id).is_some() && (has_number(&label) || is_shared()) {
-            label.push_str(&format!(" #{}", id.0));
+        let label = printable(&self.name(id)).into_owned();
+        match self.table(id).and_then(|table| Some((table, table.get(id)?))) {
+            Some((table, symbol)) if self.is_numbered(&label) => match (self.has_twins, &self.tables[..]) {
+                (true, _) => format!("{label} #{}", id.0),
+                (false, [_]) => format!("{label} #{}", symbol.func_index.0),
+                (false, _) => {
+                    format!("{label} #{} ({})", symbol.func_index.0, printable(&table.module.name))
+                }
+            },
+            _ => label,
         }
-        label
+    }
+
+    /// The labels that aren't just names.
+    pub fn numbered_labels(&self) -> impl Iterator<Item = String> {
+        let numbered = |symbol: &&Symbol| self.is_numbered(&printable(symbol.display_name()));
+        self.iter().filter(numbered).map(|symbol| self.label(symbol.id))
+    }
+
+    /// Whether a printed name needs a number.
+    fn is_numbered(&self, name: &str) -> bool {
+        has_number(name) || self.names.get(&hash_of(name)).is_some_and(|&count| count > 1)
     }
 }
 
@@ -293,9 +318,10 @@ fn hash_of(name: &str) -> u64 {
     hasher.finish()
 }
 
-/// Whether a name ends in ` #` and a number, as labels of equal names do.
+/// Whether a name has ` #` and a digit, as labels of equal names do.
 fn has_number(name: &str) -> bool {
-    name.rsplit_once(" #").is_some_and(|(_, number)| number.parse::<u32>().is_ok())
+    let mut ends = name.match_indices(" #").filter_map(|(at, mark)| name.get(at + mark.len()..));
+    ends.any(|end| end.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Text from a module, such that it can't move the cursor, ring, turn the line around or end it, and is valid in an SVG.
@@ -362,8 +388,22 @@ mod tests {
         symbols.add(table("b", 4, &["copy #2", "a\nb", "a\\nb", "a #b"]));
         assert_eq!(
             [2, 4, 5, 6, 7].map(|id| symbols.label(FuncId(id))),
-            ["copy #2", "copy #2 #4", "a\\nb #5", "a\\nb #6", "a #b"]
+            ["copy #2 (a)", "copy #2 #4 (b)", "a\\nb #5 (b)", "a\\nb #6 (b)", "a #b"]
         );
+        assert_eq!(symbols.numbered_labels().count(), 5);
+        symbols.add(table("b", 8, &["one", "copy #2 (a)"]));
+        assert_eq!(
+            [1, 2, 8, 9].map(|id| symbols.label(FuncId(id))),
+            ["one #1", "copy #2", "one #8", "copy #2 (a) #9"],
+            "ids tell modules of one name apart"
+        );
+    }
+
+    #[test]
+    fn functions_without_a_name_have_their_index() {
+        let mut symbols = Symbols::default();
+        symbols.add(table("a", 3, &["", "one"]));
+        assert_eq!((symbols.label(FuncId(3)), &*symbols.name(FuncId(3))), ("func[3]".to_owned(), "func[3]"));
     }
 
     #[test]

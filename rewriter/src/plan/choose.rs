@@ -1,6 +1,7 @@
 //! Chooses the functions that get probes, and their ids.
 
 use crate::error::{Error, ErrorKind};
+use crate::filter::Pattern;
 use crate::module::info::ModuleInfo;
 use crate::names::demangle::demangle;
 use crate::names::func_names::FuncNames;
@@ -47,6 +48,11 @@ impl PlannedFunc {
     /// The name to show.
     pub fn display_name(&self) -> &str {
         self.demangled.as_deref().unwrap_or(&self.name)
+    }
+
+    /// The name that reports show where there are several functions of this name: with the index.
+    pub fn label(&self) -> String {
+        format!("{} #{}", self.display_name(), self.index.0)
     }
 
     /// The id, if the function gets a probe.
@@ -123,7 +129,12 @@ impl Plan {
             return Ok(Plan { functions });
         }
         let display_names = functions.iter().map(PlannedFunc::display_name);
-        if let Some(pattern) = options.filter.unmatched(display_names.clone()) {
+        let matches = |pattern: &Pattern| {
+            functions
+                .iter()
+                .any(|function| pattern.matches_function(function.display_name(), || function.label()))
+        };
+        if let Some(pattern) = options.filter.unmatched_by(matches) {
             let (pattern, hint) = (pattern.as_str().to_owned(), pattern.hint(display_names));
             return Err(ErrorKind::PatternMatchesNothing { pattern, hint }.into());
         }
@@ -192,7 +203,7 @@ fn skip_reason(
     } else if options.exports_only && !function.exported {
         return Ok(Some(SkipReason::NotExported));
     }
-    if !options.filter.matches(function.display_name()) {
+    if !options.filter.matches_function(function.display_name(), || function.label()) {
         return Ok(Some(SkipReason::Filtered));
     }
     if info.is_shared(function.index) {

@@ -179,7 +179,9 @@ impl CallSelection<'_> {
         let (min_nanos, range, lanes) = (min_time.unwrap_or(0), range.unwrap_or_default(), lane.clone());
         let windows = self.windows;
         work(&CallFilter {
-            keep: &|name| self.functions.matches(name),
+            keep: &|symbols, func| {
+                self.functions.matches_function(&symbols.name(func), || symbols.label(func))
+            },
             depth,
             min_nanos,
             range,
@@ -223,7 +225,7 @@ impl CallSelection<'_> {
 
     /// [`check`](CallSelection::check) with the functions and lanes of several traces.
     pub fn check_known(&self, known: &TraceContents) -> anyhow::Result<()> {
-        check_names(&self.functions, known.names.iter().map(String::as_str))?;
+        check_names(&self.functions, known.names.iter().map(String::as_str), Some(&known.labels))?;
         for choice in &self.args.lane {
             if !known.lanes.iter().any(|lane| choice.has(*lane)) {
                 let first: Vec<String> = known.lanes.iter().take(10).map(LaneId::to_string).collect();
@@ -239,6 +241,8 @@ impl CallSelection<'_> {
 #[derive(Default)]
 pub struct TraceContents {
     names: BTreeSet<String>,
+    /// Of functions that share a name with others.
+    labels: BTreeSet<String>,
     lanes: BTreeSet<LaneId>,
 }
 
@@ -246,6 +250,7 @@ impl TraceContents {
     /// Adds the functions and lanes of a trace.
     pub fn add(&mut self, symbols: &Symbols, health: &Health, lanes: &[LaneStatus]) {
         self.names.extend(symbols.iter().map(|symbol| symbol.display_name().to_owned()));
+        self.labels.extend(symbols.numbered_labels());
         if health.counts.without_enter > 0 {
             self.names.insert(symbols.name(kperf_profile::LOST).into_owned());
         }
@@ -256,11 +261,16 @@ impl TraceContents {
     }
 }
 
-/// Fails if a filter leaves no function, or if one of its patterns matches none.
-pub fn check_names<'n>(filter: &Filter, names: impl Iterator<Item = &'n str> + Clone) -> anyhow::Result<()> {
+/// Fails if a filter leaves no function, or if one of its patterns matches none. `labels`: more names, each of one function.
+pub fn check_names<'n>(
+    filter: &Filter,
+    names: impl Iterator<Item = &'n str> + Clone,
+    labels: Option<&BTreeSet<String>>,
+) -> anyhow::Result<()> {
+    let is_label = |pattern: &Pattern| labels.is_some_and(|labels| labels.contains(pattern.as_str()));
     for (flag, patterns) in [("--only", &filter.only), ("--skip", &filter.skip)] {
         for pattern in patterns {
-            if !names.clone().any(|name| pattern.matches(name)) {
+            if !is_label(pattern) && !names.clone().any(|name| pattern.matches(name)) {
                 let hint = pattern.hint(names.clone()).map(|hint| format!("; did you mean `{hint}`?"));
                 let (count, pattern) = (names.count(), pattern.as_str());
                 bail!(
@@ -270,7 +280,10 @@ pub fn check_names<'n>(filter: &Filter, names: impl Iterator<Item = &'n str> + C
             }
         }
     }
-    if !filter.is_empty() && !names.clone().any(|name| filter.matches(name)) {
+    if !filter.is_empty()
+        && !filter.only.iter().any(is_label)
+        && !names.clone().any(|name| filter.matches(name))
+    {
         bail!("the filters leave none of the trace's {} functions", names.count());
     }
     Ok(())

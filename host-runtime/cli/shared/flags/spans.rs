@@ -89,7 +89,7 @@ impl SpanArgs {
             symbols.add_bytes(bytes);
         }
         let functions = calls.without_range_and_lane()?.functions;
-        check_names(&functions, symbols.iter().map(|symbol| symbol.display_name()))
+        check_names(&functions, symbols.iter().map(|symbol| symbol.display_name()), None)
     }
 
     /// Prints warnings about the trace, and how many calls are left out because their caller's span isn't sampled. Call it when
@@ -98,7 +98,7 @@ impl SpanArgs {
         let account = spans.account();
         report_account(&account);
         let names = spans.symbols().iter().map(|symbol| symbol.display_name());
-        check_names(&calls.without_range_and_lane()?.functions, names)?;
+        check_names(&calls.without_range_and_lane()?.functions, names, None)?;
         Ok(account)
     }
 }

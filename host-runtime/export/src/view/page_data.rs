@@ -214,6 +214,7 @@ impl<'a> PageData<'a> {
                     notes.push(Note::new(ALL, times_text(profile)));
                 }
                 notes.extend(profile.sampling().into_iter().flat_map(sampled_notes));
+                notes.extend(kperf_profile::go(profile).map(|text| Note::new(FIGURES, text)));
                 notes.extend(heap.warnings().into_iter().map(|text| Note::new(TIMELINE, text)));
                 notes
             },

@@ -4,9 +4,10 @@ use crate::support::{reader, simple};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::DeflateDecoder;
+use kperf_abi::FuncId;
 use kperf_export::formats::{chrome, csv, speedscope};
 use kperf_export::{graph, view};
-use kperf_profile::{CallFilter, FlatProfile, Profile, Row};
+use kperf_profile::{CallFilter, FlatProfile, Profile, Row, Symbols};
 use kperf_trace::LaneId;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -33,7 +34,7 @@ fn filters_take_nothing_from_them() {
         assert_eq!(flat(&CallFilter { min_nanos, ..CallFilter::default() }), all, "{min_nanos}");
     }
     for name in ["main", "step", "short"] {
-        let skips = |other: &str| other != name;
+        let skips = |symbols: &Symbols, func: FuncId| symbols.name(func) != name;
         // What is outside of all that is told of is nobody's.
         let expected = if name == "main" { (5.0, 10.0, 5.0, 3.0) } else { all };
         assert_eq!(flat(&CallFilter { keep: &skips, ..CallFilter::default() }), expected, "without {name}");

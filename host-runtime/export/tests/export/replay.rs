@@ -123,8 +123,10 @@ fn a_range_shows_what_was_open_in_it() {
 
 #[test]
 fn what_is_not_kept_is_passed_through() {
-    let options =
-        only(CallFilter { keep: &|name| name != "play" && name != "step", ..CallFilter::default() });
+    let options = only(CallFilter {
+        keep: &|symbols, func| !["play", "step"].contains(&&*symbols.name(func)),
+        ..CallFilter::default()
+    });
     check(
         &simple(PROGRAM),
         &options,
@@ -136,7 +138,11 @@ fn what_is_not_kept_is_passed_through() {
         ],
     );
     // Levels are counted among what is kept.
-    let options = only(CallFilter { keep: &|name| name != "play", depth: Some(2), ..CallFilter::default() });
+    let options = only(CallFilter {
+        keep: &|symbols, func| symbols.name(func) != "play",
+        depth: Some(2),
+        ..CallFilter::default()
+    });
     check(
         &simple(PROGRAM),
         &options,

@@ -93,7 +93,9 @@ impl Selection {
             return work(None);
         }
         work(Some(&CallFilter {
-            keep: &|name| self.functions.matches(name),
+            keep: &|symbols, func| {
+                self.functions.matches_function(&symbols.name(func), || symbols.label(func))
+            },
             depth: self.depth,
             min_nanos: self.min_nanos.unwrap_or(0),
             range: self.range.unwrap_or_default(),

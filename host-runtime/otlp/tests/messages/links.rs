@@ -5,7 +5,7 @@ use kperf_abi::block::BlockHeader;
 use kperf_abi::{FuncId, Symbol, SymbolTable};
 use kperf_otlp::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
 use kperf_otlp::{Limits, ProfileOptions, TraceContext, profiles};
-use kperf_profile::{CallFilter, MAX_PATHS, Profile};
+use kperf_profile::{CallFilter, MAX_PATHS, Profile, Symbols};
 use kperf_trace::{CallParent, Header, Summary, TraceReader, TraceWriter, Window, WindowNode};
 use prost::Message;
 use std::collections::{BTreeMap, BTreeSet};
@@ -144,7 +144,7 @@ fn samples_link_to_the_parent_of_their_call_behind_a_filter() {
         writer.block(0, &second).unwrap();
         writer.finish(&Summary::default()).unwrap()
     };
-    let keep_step = |name: &str| name == "step";
+    let keep_step = |symbols: &Symbols, func| symbols.name(func) == "step";
     let filters: [(CallFilter<'_>, &[&str]); 3] = [
         (CallFilter::default(), &["7 main 1", "7 main;step 2", "8 main 1", "8 main;step 1"]),
         (CallFilter { min_nanos: 50, ..CallFilter::default() }, &["7 main 1", "8 main 1", "8 main;step 1"]),
@@ -232,7 +232,7 @@ fn samples_of_a_window_link_to_the_parent_of_all_of_its_calls() {
     ];
     assert_eq!(texts(linked(&whole, &options, "calls")), calls);
     assert_eq!(whole.calls(), 69);
-    let without_main = |name: &str| name != "main";
+    let without_main = |symbols: &Symbols, func| symbols.name(func) != "main";
     let filter = CallFilter { keep: &without_main, ..CallFilter::default() };
     let steps = ["0 step 20000000", "7 step 6000", "8 step 200000"];
     assert_eq!(texts(linked(&read(&bytes, Some(&filter)), &options, "wall")), steps);

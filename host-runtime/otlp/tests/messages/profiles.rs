@@ -4,8 +4,8 @@ use crate::common::simple;
 use kperf_otlp::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
 use kperf_otlp::proto::profiles::v1development::ProfilesDictionary;
 use kperf_otlp::{Limits, ProfileOptions, Request, ResourceOptions, TraceContext, profiles};
-use kperf_profile::{CallFilter, Profile};
-use kperf_trace::TraceReader;
+use kperf_profile::{CallFilter, Profile, Symbols};
+use kperf_trace::{FuncId, TraceReader};
 use prost::Message;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -116,15 +116,15 @@ fn ids_come_once_and_come_again() {
 #[test]
 fn each_filter_has_ids_of_its_own() {
     let file = simple(CALLS);
-    let ids = |keep: &dyn Fn(&str) -> bool| {
+    let ids = |keep: &dyn Fn(&Symbols, FuncId) -> bool| {
         let filter = CallFilter { keep, ..CallFilter::default() };
         let profile = Profile::read_filtered(TraceReader::new(&file[..]).unwrap(), &filter, |_| ()).unwrap();
         let request = requests(&profile, &ProfileOptions::default()).remove(0);
         let decoded = ExportProfilesServiceRequest::decode(&request.body[..]).unwrap();
         decoded.resource_profiles[0].scope_profiles[0].profiles[0].profile_id.clone()
     };
-    assert_eq!(ids(&|_| true), ids(&|_| true));
-    assert_ne!(ids(&|_| true), ids(&|name| name != "cell"));
+    assert_eq!(ids(&|_, _| true), ids(&|_, _| true));
+    assert_ne!(ids(&|_, _| true), ids(&|symbols, func| symbols.name(func) != "cell"));
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl Shown {
 
 /// The inlined functions that each call is made through, found out once for each caller and callee.
 pub struct Ways<'k> {
-    keep: &'k dyn Fn(&str) -> bool,
+    keep: &'k dyn Fn(&Symbols, FuncId) -> bool,
     /// How many tables there were when it was found out whether a filter leaves out functions.
     tables: usize,
     /// Whether it does. Then the caller of a call may be hidden.
@@ -53,7 +53,7 @@ pub struct Ways<'k> {
 
 impl<'k> Ways<'k> {
     /// `keep`: the functions that a filter lets through.
-    pub fn new(keep: &'k dyn Fn(&str) -> bool) -> Ways<'k> {
+    pub fn new(keep: &'k dyn Fn(&Symbols, FuncId) -> bool) -> Ways<'k> {
         let (codes, known) = (FxHashMap::default(), FxHashMap::default());
         Ways { keep, tables: 0, hides: false, codes, known, none: Rc::new([]) }
     }
@@ -62,7 +62,7 @@ impl<'k> Ways<'k> {
     pub fn of(&mut self, symbols: &Symbols, caller: Option<FuncId>, callee: FuncId) -> Rc<[Shown]> {
         if self.tables != symbols.tables().len() {
             self.tables = symbols.tables().len();
-            self.hides = !symbols.iter().all(|symbol| (self.keep)(symbol.display_name()));
+            self.hides = !symbols.iter().all(|symbol| (self.keep)(symbols, symbol.id));
         }
         let Some(caller) = caller.filter(|_| !self.hides) else { return self.none.clone() };
         if let Some(way) = self.known.get(&(caller, callee)) {

@@ -1,5 +1,7 @@
 //! The filter of calls that reports, replays, graphs and exports share.
 
+use crate::symbols::Symbols;
+use kperf_abi::FuncId;
 use kperf_trace::LaneId;
 use std::fmt;
 use std::str::FromStr;
@@ -8,8 +10,8 @@ use std::str::FromStr;
 /// counts for their caller.
 #[derive(Clone)]
 pub struct CallFilter<'a> {
-    /// Which functions, by their names as the source has them.
-    pub keep: &'a dyn Fn(&str) -> bool,
+    /// Which functions.
+    pub keep: &'a dyn Fn(&Symbols, FuncId) -> bool,
     /// The number of outermost levels of calls that are kept; `None` for all. Only kept functions count as levels.
     pub depth: Option<u32>,
     /// The shortest call that is kept, in nanoseconds.
@@ -26,7 +28,7 @@ impl Default for CallFilter<'_> {
     /// All calls.
     fn default() -> Self {
         CallFilter {
-            keep: &|_| true,
+            keep: &|_, _| true,
             depth: None,
             min_nanos: 0,
             range: Range::default(),

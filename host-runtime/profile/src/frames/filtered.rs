@@ -108,7 +108,7 @@ impl<'a, V: TraceVisitor> Filtered<'a, V> {
         if self.kept.len() >= MAX_CACHED {
             self.kept.clear();
         }
-        *self.kept.entry(func).or_insert_with(|| keep(&inner.symbols().name(func)))
+        *self.kept.entry(func).or_insert_with(|| keep(inner.symbols(), func))
     }
 
     /// A time as the inner visitor gets it.

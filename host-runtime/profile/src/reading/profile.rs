@@ -211,7 +211,7 @@ impl Profile {
     /// The profile of the functions and levels that a filter wants, for profiles that were not read from a trace. The rest of the filter is
     /// about single calls, and isn't looked at.
     pub fn filtered(self, filter: &CallFilter<'_>) -> Profile {
-        let tree = self.tree.filtered(|func| (filter.keep)(&self.symbols.name(func)), filter.depth);
+        let tree = self.tree.filtered(|func| (filter.keep)(&self.symbols, func), filter.depth);
         let kept = tree.iter().fold(0u64, |sum, (_, node)| sum.saturating_add(node.calls));
         Profile {
             hidden_calls: self.calls().saturating_sub(kept),

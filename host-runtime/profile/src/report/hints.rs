@@ -3,6 +3,7 @@
 use crate::reading::profile::Profile;
 use crate::text::times;
 use crate::tree::flat::FlatProfile;
+use kperf_abi::Symbol;
 use kperf_trace::{AnomalyKind, ClockKind};
 
 /// With fewer ticks or samples than this, a share of 10 % may be off by 6 points.
@@ -26,6 +27,7 @@ pub fn hints(profile: &Profile, flat: &FlatProfile, compensated: bool) -> Vec<St
         // If others had the processor, a finer clock doesn't help.
         busy(profile, flat).or_else(|| timed(samples(profile, flat))),
         names(profile, flat),
+        go(profile).map(str::to_owned),
     ];
     all.into_iter().flatten().collect()
 }
@@ -34,6 +36,15 @@ pub fn hints(profile: &Profile, flat: &FlatProfile, compensated: bool) -> Vec<St
 /// modules.
 fn is_of_component(profile: &Profile) -> bool {
     profile.symbols.tables().iter().any(|table| table.module.name.contains('/'))
+}
+
+/// Calls and resumptions of Go's functions look alike.
+pub fn go(profile: &Profile) -> Option<&'static str> {
+    // The loop that resumes goroutines is in every module of Go's compiler, and in no other.
+    let is_loop = |symbol: &Symbol| symbol.display_name() == "wasm_pc_f_loop";
+    profile.symbols.iter().any(is_loop).then_some(
+        "this is Go's: a function that waited is entered anew when its goroutine goes on, so counts of calls include these",
+    )
 }
 
 /// The recording ended before the program did.

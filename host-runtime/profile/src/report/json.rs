@@ -111,8 +111,9 @@ struct Function<'a> {
     max_nanos: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     percentiles_nanos: Option<BTreeMap<&'static str, u64>>,
-    unwound: u64,
-    unfinished: u64,
+    /// `null` if calls were counted and sampled: so is the next.
+    unwound: Option<u64>,
+    unfinished: Option<u64>,
     callers: Vec<Caller<'a>>,
 }
 
@@ -235,8 +236,8 @@ fn function_json<'a>(
             let names = PERCENTILES.map(|(name, _)| name);
             names.into_iter().zip(percentiles(profile, histograms, row.func)).collect()
         }),
-        unwound: row.unwound,
-        unfinished: row.unfinished,
+        unwound: profile.sampling().is_none().then_some(row.unwound),
+        unfinished: profile.sampling().is_none().then_some(row.unfinished),
         callers: row.callers.iter().map(caller).collect(),
     }
 }

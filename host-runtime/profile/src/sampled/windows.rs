@@ -380,7 +380,7 @@ pub(super) fn filtered(
             func if is_wait(func) => !is_outside(&left.nodes, parent),
             // How deep their calls were isn't known.
             UNSEEN => filter.depth.is_none(),
-            func => filter.depth.is_none_or(|depth| level < depth) && (filter.keep)(&symbols.name(func)),
+            func => filter.depth.is_none_or(|depth| level < depth) && (filter.keep)(symbols, func),
         };
         let under_unseen = nodes.get(node.parent.index()).is_some_and(|parent| parent.func == UNSEEN);
         let keep = keep && !(under_unseen && filter.depth.is_some());

@@ -4,7 +4,7 @@ use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{FuncIndex, Symbol, SymbolTable};
 use kperf_profile::{
     Call, CallFilter, CallGraph, CallObserver, FlatProfile, GrowingProfile, Profile, RunErrors, Sampling,
-    WindowChoice,
+    Symbols, WindowChoice,
 };
 use kperf_trace::block::BlockHeader;
 use kperf_trace::word::{Reason, Word};
@@ -153,7 +153,7 @@ main: 1 call, total 920, self 100
 #[test]
 fn what_is_left_out_is_its_caller_s() {
     let bytes = two_windows();
-    let keep = |name: &str| name != "step";
+    let keep = |symbols: &Symbols, func| symbols.name(func) != "step";
     let profile = read_filtered(&bytes, &CallFilter { keep: &keep, ..CallFilter::default() });
     assert_eq!(
         tree(&profile),

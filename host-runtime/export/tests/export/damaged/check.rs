@@ -59,7 +59,7 @@ pub(crate) fn check(file: &[u8]) -> Found {
     };
     let all = CallFilter::default();
     let few = CallFilter {
-        keep: &|name: &str| name.len() % 3 != 1,
+        keep: &|symbols, func| symbols.name(func).len() % 3 != 1,
         depth: Some(3),
         min_nanos: 100,
         range: Range { start_nanos: 10, end_nanos: 2_000 },
