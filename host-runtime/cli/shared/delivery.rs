@@ -113,9 +113,14 @@ fn hint(delivery: &Delivery, config: &Config) -> Option<&'static str> {
         return Some("the server doesn't speak TLS; is the address http://..?");
     }
     match config.protocol {
-        Protocol::HttpProtobuf if said("invalid HTTP version parsed") => Some(
-            "is this the Collector's port for gRPC (4317)? give --protocol grpc, or the port for HTTP (4318)",
-        ),
+        // It depends on which of both sides speaks first.
+        Protocol::HttpProtobuf
+            if said("invalid HTTP version parsed") || said("unexpected message from connection") =>
+        {
+            Some(
+                "is this the Collector's port for gRPC (4317)? give --protocol grpc, or the port for HTTP (4318)",
+            )
+        }
         Protocol::Grpc if said("broken pipe") || said("frame with invalid size") => Some(
             "is this the Collector's port for HTTP (4318)? remove --protocol grpc, or give the port for gRPC (4317)",
         ),

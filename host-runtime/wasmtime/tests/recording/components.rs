@@ -57,8 +57,6 @@ impl Guest {
         )
         .unwrap();
         let (recorder, memory) = recorder_with(&engine, |builder| {
-            // Blocks leave in parts whenever they can.
-            let builder = builder.flush_every(Some(Duration::from_millis(1)));
             rewritten.symbols().fold(builder, |all, table| all.symbols(table.to_bytes()))
         });
         let component = Component::new(&engine, &rewritten.wasm).unwrap();
