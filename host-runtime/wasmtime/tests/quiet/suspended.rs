@@ -33,7 +33,7 @@ fn a_wait_is_not_the_guest_s_own_time() {
             .func_wrap_async("host", "sleep", |_: Caller<'_, ()>, ()| {
                 Box::new(async {
                     // Until the sampler has had a processor, on a busy machine too.
-                    let enough = wakeups() + 100;
+                    let enough = wakeups() + 200;
                     while wakeups() < enough {
                         tokio::time::sleep(Duration::from_millis(10)).await;
                     }
@@ -61,7 +61,7 @@ fn a_wait_is_not_the_guest_s_own_time() {
         let nodes = windows.iter().flat_map(|window| &window.nodes);
         nodes.filter(|node| (node.func.0 == suspended) == waits).map(|node| node.samples).sum::<u64>()
     });
-    // Not their times: a busy machine may take the first sample late.
-    assert!(waits > 4 * runs, "{waits} samples of waiting, {runs} of the guest's own: {windows:?}");
+    // While the guest waited, the sampler looked 200 times. How long it was put aside before its wait is the machine's affair.
+    assert!(waits >= 100, "{waits} samples of waiting, {runs} of the guest's own: {windows:?}");
     assert_eq!((tables, reader.anomalies()), (2, &[][..]), "the guest's symbols, and ours");
 }
