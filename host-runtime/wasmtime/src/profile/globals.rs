@@ -26,14 +26,14 @@ const MOST: usize = 1 << 28;
 pub(crate) fn find(store: impl AsContextMut, function: &Func, counts: u32) -> Option<NonNull<AtomicU64>> {
     let function = NonNull::new(function.to_raw(store))?.cast::<usize>();
     let end = function.addr().get();
-    if end % align_of::<usize>() != 0 {
+    if !end.is_multiple_of(align_of::<usize>()) {
         return None;
     }
     // SAFETY: a function of the engine's is at least that large.
     let words = unsafe { std::slice::from_raw_parts(function.as_ptr(), FUNCTION) };
     let start = words[INSTANCE];
     // The functions that an instance defines are behind its globals.
-    let length = end.checked_sub(start).filter(|length| *length <= MOST && start % 16 == 0)?;
+    let length = end.checked_sub(start).filter(|length| *length <= MOST && start.is_multiple_of(16))?;
     let instance = function.map_addr(|_| start.try_into().unwrap_or(std::num::NonZeroUsize::MIN));
     // SAFETY: an address that is as close before the function as an instance begins is that of the instance, and all between is its.
     let words = unsafe { std::slice::from_raw_parts(instance.cast::<AtomicU64>().as_ptr(), length / 8) };

@@ -114,7 +114,7 @@ fn switches(words: &[u8]) -> bool {
 /// Whether the last word of a block is an enter. (The last bytes of a wide time may look like one.)
 fn ends_with_enter(block: &[u8]) -> bool {
     let last = BlockHeader::split(block).and_then(|(_, words)| word::steps(words).last());
-    let is_whole = block.len() % 4 == 0;
+    let is_whole = block.len().is_multiple_of(4);
     is_whole
         && matches!(last, Some(Step::Word(word, Effect::Opens(_))) if block.ends_with(&word.to_le_bytes()))
 }
