@@ -7,6 +7,7 @@ use crate::lanes::memory::LaneMemory;
 use crate::link::guards::ProfiledGuard;
 use crate::profile::sampling::Sampling;
 use crate::profile::{Counts, Profiled, Shadow, Stack};
+use crate::recording::answered::Answered;
 use kperf_abi::shadow::STACK;
 use kperf_abi::word::{MAX_FUNC_ID, Reason};
 use kperf_trace::SpanLink;
@@ -24,6 +25,7 @@ impl StoreLanes {
     ) -> wasmtime::Result<()> {
         let recording = &self.recording;
         recording.check_counts(false)?;
+        recording.note(Answered::InMemory);
         if first.checked_add(functions).is_none_or(|end| end > MAX_FUNC_ID + 1) {
             return Err(wasmtime::Error::msg(NO_RECORDER));
         }

@@ -4,7 +4,30 @@ use crate::lanes::core::LaneCore;
 use crate::profile::Profiled;
 use crate::recording::Recording;
 use kperf_abi::word::Reason;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What closes the lanes of a store.
+#[derive(Clone, Default)]
+pub(crate) struct Guards(Arc<Mutex<Vec<Guard>>>);
+
+impl Guards {
+    pub(super) fn add(&self, guard: Guard) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(guard);
+    }
+
+    /// Closes all lanes.
+    #[cfg(feature = "component-model")]
+    pub(crate) fn close(&self) {
+        let guards = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(guards);
+    }
+}
+
+/// Closes a lane when the store is dropped.
+pub(super) enum Guard {
+    Lane { _guard: LaneGuard },
+    Profile { _guard: ProfiledGuard },
+}
 
 /// Ends a lane. Held by the store or its data, which live as long as the guest's stack.
 pub(crate) struct LaneGuard {

@@ -1,7 +1,8 @@
 //! The host's side of recorders inside modules.
 #![allow(unsafe_code)] // Globals can't be read in another way by other threads.
 
-use super::guards::{LaneGuard, ProfiledGuard};
+use super::guards::{Guard, Guards, LaneGuard, ProfiledGuard};
+use super::instance_profile::{Depth, InstanceProfile};
 use super::module::{self, failed};
 use crate::error::{ErrorKind, Result};
 use crate::lanes::core::LaneEvents;
@@ -10,18 +11,17 @@ use crate::lanes::memory::LaneMemory;
 use crate::lanes::reason::reason_of;
 use crate::lanes::record::Before;
 use crate::lanes::state::StateGlobals;
-use crate::profile::globals;
+use crate::profile::globals::{self, InstanceMemory};
 use crate::profile::sampling::Sampling;
 use crate::profile::{Counts, HostCalls, Native, Profiled, Shadow, Stack, Target, no_timer};
 use crate::recording::Recording;
 use crate::recording::answered::Answered;
 use kperf_abi::names::{self, exported};
-use kperf_abi::shadow::STACK;
 use kperf_abi::word::Reason;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use wasmtime::{AsContextMut, Caller, Engine, Extern, Func, Global, Linker, Module, SharedMemory, Val};
+use wasmtime::{AsContextMut, Caller, Engine, Extern, Func, Global, Linker, Module, SharedMemory};
 
 /// The lanes of a store whose modules have their recorder inside. Each instance is a lane, from its first event on.
 /// [`Recorder::link_inlined`](crate::Recorder::link_inlined) makes it.
@@ -44,50 +44,9 @@ struct Instances {
     /// In the order of their first events; it only grows.
     lanes: Vec<Lane>,
     /// The instances that make a profile.
-    profiles: Vec<Profile>,
+    profiles: Vec<InstanceProfile>,
     /// Whether anything is recorded.
     on: bool,
-}
-
-/// An instance that makes a profile.
-struct Profile {
-    profiled: Arc<Profiled>,
-    depth: Depth,
-}
-
-/// The depth of an instance's open calls.
-enum Depth {
-    Shadow {
-        /// Address of the slot that the next call takes.
-        top: Global,
-        /// The value for `top` after a call that ended without notice (its future was dropped, or the host panicked);
-        /// otherwise 0.
-        abandoned: AtomicU32,
-    },
-    /// Unknown: only the thread knows its stack.
-    Native,
-}
-
-/// What closes the lanes of a store.
-#[derive(Clone, Default)]
-pub(crate) struct Guards(Arc<Mutex<Vec<Guard>>>);
-
-impl Guards {
-    fn add(&self, guard: Guard) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(guard);
-    }
-
-    /// Closes all lanes.
-    pub(crate) fn close(&self) {
-        let guards = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        drop(guards);
-    }
-}
-
-/// Closes a lane when the store is dropped.
-enum Guard {
-    Lane { _guard: LaneGuard },
-    Profile { _guard: ProfiledGuard },
 }
 
 /// Whether a module has its recorder inside.
@@ -127,6 +86,7 @@ impl Inlined {
     }
 
     /// The same for a store that closes its guards before it is dropped: its modules may have their counts in globals.
+    #[cfg(feature = "component-model")]
     pub(crate) fn link_kept<T: 'static>(
         recording: &Arc<Recording>,
         store: impl AsContextMut<Data = T>,
@@ -293,7 +253,7 @@ impl StoreInstances {
         for lane in &instances.lanes {
             if waits { lane.core.suspend() } else { lane.core.resume() }
         }
-        for Profile { profiled, .. } in &instances.profiles {
+        for InstanceProfile { profiled, .. } in &instances.profiles {
             if waits { profiled.suspend() } else { profiled.resume() }
         }
     }
@@ -339,7 +299,7 @@ impl StoreInstances {
     ) -> wasmtime::Result<ProfiledGuard> {
         let [id_base, functions] = counted(caller)?;
         let counts = Counts::of_instance(memory, id_base, functions).ok_or_else(too_small)?;
-        self.attach_counts(caller, counts, id_base, true)
+        self.attach_counts(caller, counts, id_base, Answered::InMemory)
     }
 
     /// The same for one whose counts are in globals; `None` if it began before.
@@ -348,15 +308,18 @@ impl StoreInstances {
         caller: &mut Caller<'_, T>,
     ) -> wasmtime::Result<Option<ProfiledGuard>> {
         let [id_base, functions] = counted(caller)?;
+        let code = self.recording.code_of(id_base).ok_or_else(|| wasmtime::Error::msg(NO_CODE))?;
         let start = caller.get_export(&exported(names::START)).and_then(Extern::into_func);
-        let first = start.and_then(|start| globals::find(&mut *caller, &start, functions));
+        // SAFETY: the code of the function is the module's, which the rewriter made to define it.
+        let first = start
+            .and_then(|start| unsafe { InstanceMemory::of(&mut *caller, &start, &code) }?.counts(functions));
         let first = first.ok_or_else(|| wasmtime::Error::msg(NOT_FOUND))?;
         if self.has_profile(first.as_ptr().cast()) {
             return Ok(None);
         }
         // SAFETY: globals stay where they are until their store is dropped, and the store closes the profile before.
         let counts = unsafe { Counts::of_globals(first, globals::GLOBAL, id_base, functions) };
-        self.attach_counts(caller, counts, id_base, false).map(Some)
+        self.attach_counts(caller, counts, id_base, Answered::InGlobals).map(Some)
     }
 
     fn attach_counts<T: 'static>(
@@ -364,10 +327,10 @@ impl StoreInstances {
         caller: &mut Caller<'_, T>,
         counts: Counts,
         id_base: u32,
-        is_shared: bool,
+        answered: Answered,
     ) -> wasmtime::Result<ProfiledGuard> {
         self.recording.check_counts(false)?;
-        self.recording.note_counts(is_shared);
+        self.recording.note(answered);
         let recording = &self.recording;
         let usual = |period| recording.sampling.unwrap_or_else(|| Sampling::new(period));
         let (stack, depth, sampling) = match global(caller, names::STATE_TOP) {
@@ -404,7 +367,7 @@ impl StoreInstances {
         {
             recording.outlet.note_unsampled(&no_timer(&error));
         }
-        instances.profiles.push(Profile { profiled, depth });
+        instances.profiles.push(InstanceProfile { profiled, depth });
         Ok(guard)
     }
 
@@ -425,64 +388,11 @@ impl StoreInstances {
     }
 }
 
-impl Profile {
-    /// The embedder begins a call. Returns the instance's depth, to return to.
-    fn begin(&self, mut store: impl AsContextMut) -> u32 {
-        match &self.depth {
-            Depth::Shadow { top, abandoned } => {
-                let now = top.get(&mut store).i32().unwrap_or_default() as u32;
-                match abandoned.swap(0, Ordering::Relaxed) {
-                    // The outer call has ended since, and left the top below.
-                    before if before == 0 || before >= now => now,
-                    before => {
-                        set_top(top, store, before);
-                        before
-                    }
-                }
-            }
-            Depth::Native => 0,
-        }
-    }
-
-    /// What [`begin`](Self::begin) returns before any call.
-    fn outermost(&self) -> u32 {
-        match self.depth {
-            Depth::Shadow { .. } => STACK as u32,
-            Depth::Native => 0,
-        }
-    }
-
-    /// Ends the call: closes the frames that it left open.
-    fn end(&self, mut store: impl AsContextMut, before: u32, failed: bool, reason: Reason) {
-        match &self.depth {
-            Depth::Shadow { top, .. } => {
-                // A function that calls nothing doesn't move the top, not even if it failed and the host caught that.
-                if failed || self.begin(&mut store) != before || self.profiled.is_open(before) {
-                    self.profiled.unwind(before, reason);
-                    set_top(top, store, before);
-                } else {
-                    self.profiled.returned(before);
-                }
-            }
-            Depth::Native => self.profiled.end_call(failed.then_some(reason)),
-        }
-    }
-
-    /// Ends the call without access to the store. The next call that begins sets the guest's top.
-    fn abandon(&self, before: u32) {
-        match &self.depth {
-            Depth::Shadow { abandoned, .. } => {
-                self.profiled.unwind(before, Reason::Host);
-                abandoned.store(before, Ordering::Relaxed);
-            }
-            Depth::Native => self.profiled.end_call(Some(Reason::Host)),
-        }
-    }
-}
-
 /// A module with counts of its own must run in a store that we keep.
 const NOT_KEPT: &str = "the module counts its calls in globals: link it by `RecordedStore::link_inlined`, or rewrite it with \
                         `Recording::Count`";
+const NO_CODE: &str =
+    "the module counts its calls in globals, and its code is not known: say `Recorder::native_code` before";
 const NOT_FOUND: &str = "this version of wasmtime keeps globals in another way than is known here: rewrite the module with \
                          `Recording::Count`";
 
@@ -496,11 +406,6 @@ fn counted<T: 'static>(caller: &mut Caller<'_, T>) -> wasmtime::Result<[u32; 2]>
     let [id_base, functions] =
         [names::STATE_ID_BASE, names::STATE_FUNCTIONS].map(|name| wanted(caller, name));
     Ok([id_base?, functions?].map(|global| global.get(&mut *caller).i32().unwrap_or_default() as u32))
-}
-
-fn set_top(top: &Global, store: impl AsContextMut, value: u32) {
-    // Fails for values of another type only, and this is the recorder's own global.
-    let _ = top.set(store, Val::I32(value as i32));
 }
 
 fn global<T: 'static>(caller: &mut Caller<'_, T>, name: &str) -> Option<Global> {
@@ -537,7 +442,7 @@ impl Abandon<'_> {
         self.befores.get(lane).copied().unwrap_or_default()
     }
 
-    fn top(&self, n: usize, profile: &Profile) -> u32 {
+    fn top(&self, n: usize, profile: &InstanceProfile) -> u32 {
         self.tops.get(n).copied().unwrap_or_else(|| profile.outermost())
     }
 

@@ -4,4 +4,5 @@ pub(crate) mod guards;
 pub(crate) mod host_functions;
 pub(crate) mod host_lane;
 pub(crate) mod inlined;
+mod instance_profile;
 pub(crate) mod module;

@@ -44,6 +44,8 @@ pub(crate) fn probe_cost(engine: &Engine, choice: ClockChoice, answered: Answere
         Answered::ByModule => with_module(&recorder),
         Answered::Inside => within(&recorder),
         Answered::ByHost => with_host_functions(&recorder),
+        // A profile has no events.
+        Answered::InMemory | Answered::InGlobals => return None,
     };
     summarize(&rounds.ok()?, &recorder.recording.outlet.clock)
 }

@@ -30,7 +30,6 @@ use kperf_trace::{ProbeCost, Summary};
 use settings::Settings;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -40,9 +39,6 @@ use wasmtime::{Engine, Module, SharedMemory};
 const SPARE_MEMORIES: usize = 16;
 /// The same for host functions, where a store may live for one request.
 const SPARE_LANES: usize = 256;
-
-/// What counting a call in a global costs at most, in nanoseconds: 0.01 to 0.3 were measured.
-const OWN_COUNT_NANOS: f64 = 0.3;
 
 /// Measures what a probe costs: `recorder::calibrate::probe_cost`, passed as a function, since it makes a recording of its own.
 pub(crate) type Measure = fn(&Engine, ClockChoice, Answered) -> Option<ProbeCost>;
@@ -81,8 +77,6 @@ pub(crate) struct Recording {
     answered: Mutex<Vec<Answered>>,
     /// The processor time of the process when the recording began. `None` under the test clock.
     began: Option<ProcessTime>,
-    /// Whether profiles have counted calls in memories that threads share, and in globals.
-    counted: [AtomicBool; 2],
     /// The threads on which lanes were opened. Empty under the test clock.
     watched: Option<Arc<Watched>>,
 }
@@ -178,7 +172,6 @@ impl Recording {
             choice,
             measure: Mutex::default(),
             answered: Mutex::default(),
-            counted: Default::default(),
             pace: Arc::default(),
             watched: (choice != ClockChoice::Test).then(Arc::default),
             began: (choice != ClockChoice::Test).then(ProcessTime::try_now).and_then(std::io::Result::ok),
@@ -226,35 +219,6 @@ impl Recording {
                 "the guest doesn't count its instructions: rewrite the original to count them",
             )),
             _ => Ok(()),
-        }
-    }
-
-    /// Notes what a guest's probes call.
-    pub(crate) fn note(&self, answered: Answered) {
-        let mut all = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
-        if !all.contains(&answered) {
-            all.push(answered);
-        }
-    }
-
-    /// An instance counts its calls, in a memory that threads share or in globals.
-    pub(crate) fn note_counts(&self, is_shared: bool) {
-        self.counted[usize::from(!is_shared)].store(true, Ordering::Relaxed);
-    }
-
-    /// What counting a call costs at most, in nanoseconds, if all instances have their counts in globals.
-    fn count_nanos(&self) -> Option<f64> {
-        let [shared, own] = [0, 1].map(|which| self.counted[which].load(Ordering::Relaxed));
-        (own && !shared).then_some(OWN_COUNT_NANOS)
-    }
-
-    /// What the guests' probes cost, if they were all of one kind.
-    fn probe_cost(&self) -> Option<ProbeCost> {
-        let measure = (*self.measure.lock().unwrap_or_else(PoisonError::into_inner))?;
-        let answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        match answered[..] {
-            [only] => measure(&self.engine, self.choice, only),
-            _ => None,
         }
     }
 

@@ -97,6 +97,36 @@ fn counts_of_a_module_s_own_need_a_store_that_ends_them() {
     assert_eq!(summary.count_nanos, Some(0.3));
 }
 
+/// Modules that only claim to have counts in globals: with a function of the host's, and with one of a module that has them.
+#[test]
+fn counts_are_looked_for_only_in_the_instance_that_has_them() {
+    let engine = engine();
+    let module = compile(&engine, GUEST, Recording::OwnCount);
+    let (recorder, _) = recorder(&engine);
+    recorder.native_code(&module, &table(GUEST, Recording::OwnCount)).unwrap();
+    let mut linker = Linker::new(&engine);
+    linker.func_wrap("host", "h", |_: i32| ()).unwrap();
+    let mut store = recorder.recorded_store(Store::new(&engine, ())).unwrap();
+    store.link_inlined(&mut linker).unwrap();
+    let instance = linker.instantiate(&mut store, &module).unwrap();
+    linker.instance(&mut store, "whole", instance).unwrap();
+    for (import, ty) in [(r#""host" "h""#, "(param i32)"), (r#""whole" "kperf.start""#, "")] {
+        let claims = format!(
+            r#"(module
+                 (import {import} (func $start {ty}))
+                 (import "kperf:host" "flush" (func $flush (param i32 i32)))
+                 (global (export "kperf.state.id_base") i32 (i32.const 100))
+                 (global (export "kperf.state.functions") i32 (i32.const 1000000))
+                 (export "kperf.start" (func $start))
+                 (func $begin (call $flush (i32.const 64) (i32.const 0)))
+                 (start $begin))"#
+        );
+        let claims = Module::new(&engine, wat::parse_str(claims).unwrap()).unwrap();
+        let error = linker.instantiate(&mut store, &claims).unwrap_err();
+        assert!(format!("{error:?}").contains("keeps globals in another way"), "{error:?}");
+    }
+}
+
 #[test]
 fn asynchronous_calls_have_no_such_stack() {
     let engine = engine();

@@ -3,6 +3,7 @@
 use kperf_abi::{Codes, FuncId, FunctionCode, SymbolTable, names};
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::OnceLock;
 use wasmtime::{ExternType, Module};
 
 /// The machine code of a module.
@@ -14,6 +15,8 @@ pub(crate) struct Code {
     id_base: u32,
     /// The moves of the module's code, by the functions' ids.
     codes: Codes,
+    /// How far the exported function that tells where an instance is lies from the instance's beginning, in bytes.
+    distance: OnceLock<usize>,
     /// Keeps the code where it is.
     module: Module,
 }
@@ -48,7 +51,14 @@ impl Code {
             .collect();
         functions.sort_unstable_by_key(|function| function.begin);
         let codes = symbols.codes.clone();
-        Some(Code { text, functions, id_base: symbols.id_base, codes, module: module.clone() })
+        Some(Code {
+            text,
+            functions,
+            id_base: symbols.id_base,
+            codes,
+            distance: OnceLock::new(),
+            module: module.clone(),
+        })
     }
 
     /// Whether it is the same code, with the same ids.
@@ -72,6 +82,11 @@ impl Code {
     /// What is known of the code of a function.
     pub(super) fn code(&self, id: FuncId) -> FunctionCode {
         id.0.checked_sub(self.id_base).map_or_else(FunctionCode::default, |n| self.codes.get(n as usize))
+    }
+
+    /// Whether an instance's function is this far from its beginning, in bytes: as the first instance's.
+    pub(crate) fn has_functions_at(&self, distance: usize) -> bool {
+        *self.distance.get_or_init(|| distance) == distance
     }
 
     /// The function at an address. Takes no lock and no memory.
