@@ -29,7 +29,7 @@ impl Stores {
     }
 }
 
-/// A store for components with probes, made by [`Recorder::recorded_store`](crate::Recorder::recorded_store). When it is
+/// A store for components and modules with probes, made by [`Recorder::recorded_store`](crate::Recorder::recorded_store). When it is
 /// dropped, it ends the lanes and then drops the store.
 ///
 /// Use it as a `Store`, through [`AsContextMut`]. The store can't be taken out.
@@ -48,11 +48,11 @@ impl<T: 'static> RecordedStore<T> {
     }
 
     /// [`Recorder::link_inlined`](crate::Recorder::link_inlined) for modules in this store. Here they may be rewritten
-    /// for `kperf_rewriter::Recording::OwnCount` too.
+    /// for `kperf_rewriter::Recording::OwnCount` too, if [`Recorder::native_code`](crate::Recorder::native_code) knows their code.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As there. A module with counts in globals whose code is not known, or whose globals aren't found, fails to be instantiated.
     pub fn link_inlined(&mut self, linker: &mut Linker<T>) -> Result<Inlined> {
         Inlined::link_kept(&self.shared.recording, &mut self.store, linker, &self.guards)
     }
