@@ -41,7 +41,7 @@ test('the package has what it should have, and nothing else', () => {
     // 80 until `serve` could put them in and it reached workers of `data:` and frames, 84 until workers kept their own
     // policy, 88 until tickers slept and samplers let instances rest, 91 until pages measured no probes any more,
     // 92 until many instances shared a recorder and suspended stacks had waits.)
-    assert.equal(readFileSync(join(installed, 'dist/kperf.js')).length < 96 * 1024, true);
+    assert.equal(readFileSync(join(installed, 'dist/kperf.js')).length < 94 * 1024, true);
 });
 
 test('node takes it by its name', () => {
