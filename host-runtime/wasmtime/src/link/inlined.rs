@@ -13,7 +13,7 @@ use crate::lanes::record::Before;
 use crate::lanes::state::StateGlobals;
 use crate::profile::globals::{self, InstanceMemory};
 use crate::profile::sampling::Sampling;
-use crate::profile::{Counts, HostCalls, Native, Profiled, Shadow, Stack, Target, no_timer};
+use crate::profile::{Code, Counts, HostCalls, Native, Profiled, Shadow, Stack, Target, no_timer};
 use crate::recording::Recording;
 use crate::recording::answered::Answered;
 use kperf_abi::names::{self, exported};
@@ -299,7 +299,7 @@ impl StoreInstances {
     ) -> wasmtime::Result<ProfiledGuard> {
         let [id_base, functions] = counted(caller)?;
         let counts = Counts::of_instance(memory, id_base, functions).ok_or_else(too_small)?;
-        self.attach_counts(caller, counts, id_base, Answered::InMemory)
+        self.attach_counts(caller, counts, (id_base, true), Answered::InMemory)
     }
 
     /// The same for one whose counts are in globals; `None` if it began before.
@@ -308,25 +308,31 @@ impl StoreInstances {
         caller: &mut Caller<'_, T>,
     ) -> wasmtime::Result<Option<ProfiledGuard>> {
         let [id_base, functions] = counted(caller)?;
-        let code = self.recording.code_of(id_base).ok_or_else(|| wasmtime::Error::msg(NO_CODE))?;
+        let codes = self.recording.codes_of(id_base);
+        if codes.is_empty() {
+            return Err(wasmtime::Error::msg(NO_CODE));
+        }
         let start = caller.get_export(&exported(names::START)).and_then(Extern::into_func);
-        // SAFETY: the code of the function is the module's, which the rewriter made to define it.
-        let first = start
-            .and_then(|start| unsafe { InstanceMemory::of(&mut *caller, &start, &code) }?.counts(functions));
-        let first = first.ok_or_else(|| wasmtime::Error::msg(NOT_FOUND))?;
+        let counts_of = |code: &Arc<Code>| {
+            // SAFETY: the code of the function is the module's, which the rewriter made to define it.
+            unsafe { InstanceMemory::of(&mut *caller, start.as_ref()?, code) }?.counts(functions)
+        };
+        let found = codes.iter().map(counts_of).zip(0..).find_map(|(first, form)| Some((first?, form)));
+        let (first, form) = found.ok_or_else(|| wasmtime::Error::msg(NOT_FOUND))?;
         if self.has_profile(first.as_ptr().cast()) {
             return Ok(None);
         }
         // SAFETY: globals stay where they are until their store is dropped, and the store closes the profile before.
         let counts = unsafe { Counts::of_globals(first, globals::GLOBAL, id_base, functions) };
-        self.attach_counts(caller, counts, id_base, Answered::InGlobals).map(Some)
+        self.attach_counts(caller, counts, (id_base, form == 0), Answered::InGlobals).map(Some)
     }
 
+    /// `is_sampled`: whether samples are taken of the thread's stack if the instance keeps none.
     fn attach_counts<T: 'static>(
         &self,
         caller: &mut Caller<'_, T>,
         counts: Counts,
-        id_base: u32,
+        (id_base, is_sampled): (u32, bool),
         answered: Answered,
     ) -> wasmtime::Result<ProfiledGuard> {
         self.recording.check_counts(false)?;
@@ -343,10 +349,14 @@ impl StoreInstances {
                 let sampling = usual(Sampling::NATIVE_PERIOD);
                 let period = sampling.period.max(Sampling::SHORTEST_NATIVE_PERIOD);
                 let sampling = Sampling { period, ..sampling };
-                let stack = self.native_stack(id_base, &counts, period).unwrap_or_else(|reason| {
-                    recording.outlet.note_unsampled(reason);
-                    Stack::None
-                });
+                let stack = match is_sampled.then(|| self.native_stack(id_base, &counts, period)) {
+                    Some(Ok(stack)) => stack,
+                    Some(Err(reason)) => {
+                        recording.outlet.note_unsampled(reason);
+                        Stack::None
+                    }
+                    None => Stack::None,
+                };
                 (stack, Depth::Native, sampling)
             }
         };
@@ -375,7 +385,7 @@ impl StoreInstances {
     fn native_stack(&self, id_base: u32, counts: &Counts, period: Duration) -> Result<Stack, &'static str> {
         let unknown =
             "the module keeps no stack, and its code is not known: say `Recorder::native_code` before";
-        let code = self.recording.code_of(id_base).ok_or(unknown)?;
+        let code = self.recording.codes_of(id_base).into_iter().next().ok_or(unknown)?;
         let target = Target::of_this_thread(code, counts.clone())?;
         if self.recording.sampler.has_same(&target) {
             return Err(

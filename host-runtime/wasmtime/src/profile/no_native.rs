@@ -28,6 +28,12 @@ pub(crate) struct Sample {
 #[derive(Debug, Default)]
 pub(crate) struct Pace;
 
+impl Pace {
+    pub(crate) fn new(_is_repeated: bool) -> Pace {
+        Pace
+    }
+}
+
 /// There is none.
 #[derive(Clone, Copy)]
 pub(crate) struct Spent {

@@ -26,7 +26,6 @@ pub struct Builder {
     symbols: Vec<Vec<u8>>,
     command: Vec<String>,
     parent: Option<TraceContext>,
-    repeated: bool,
     to: Option<To>,
     calibrate: bool,
 }
@@ -41,7 +40,6 @@ impl Default for Builder {
             symbols: Vec::new(),
             command: Vec::new(),
             parent: None,
-            repeated: false,
             to: None,
             calibrate: true,
         }
@@ -88,7 +86,7 @@ impl Builder {
     /// modules that are only sampled belong to the next one that counts. Each has one window ([`Sampling::every`] is long). Reports
     /// then have the means of the runs.
     pub fn repeated(mut self, repeated: bool) -> Builder {
-        self.repeated = repeated;
+        self.settings.is_repeated = repeated;
         self
     }
 
@@ -209,6 +207,7 @@ impl Builder {
         if period.is_zero() || period > Duration::from_secs(1) {
             return Err(ErrorKind::Period(period).into());
         }
+        let repeated = self.settings.is_repeated;
         let choice = self.settings.clock.for_this_machine();
         self.settings.clock = choice;
         let flush_every = self.settings.flush_every.period(choice);
@@ -227,7 +226,7 @@ impl Builder {
             host: host(),
             command: self.command,
             parent: self.parent,
-            repeated: self.repeated,
+            repeated,
         };
         let failed = |source| ErrorKind::Write { source, dropped_events: 0 };
         let mut files = to(header).map_err(failed)?;

@@ -104,6 +104,8 @@ impl Recorder {
     /// [`Notice::CountsOnly`](crate::Notice::CountsOnly) say why, and the guest runs normally. The signal's handler stays until the
     /// process ends. The kernel restarts system calls of host functions if it can (`sleep` and `poll` return early).
     ///
+    /// A module's forms, which have the same ids, are one module here: samples find the functions of the form that was added last.
+    ///
     /// # Errors
     ///
     /// If this isn't Linux on x86-64 ([`HAS_NATIVE_STACKS`](crate::HAS_NATIVE_STACKS)), if other code handles `SIGPROF`, or if

@@ -133,6 +133,7 @@ impl Recording {
             clock: choice,
             queue_bytes,
             when_full,
+            is_repeated,
             sampling,
             notices,
             signals,
@@ -172,7 +173,7 @@ impl Recording {
             choice,
             measure: Mutex::default(),
             answered: Mutex::default(),
-            pace: Arc::default(),
+            pace: Arc::new(Pace::new(is_repeated)),
             watched: (choice != ClockChoice::Test).then(Arc::default),
             began: (choice != ClockChoice::Test).then(ProcessTime::try_now).and_then(std::io::Result::ok),
         })
@@ -399,9 +400,10 @@ impl Recording {
         Ok(())
     }
 
-    pub(crate) fn code_of(&self, id_base: u32) -> Option<Arc<Code>> {
+    /// The code of a module's forms, the last added first.
+    pub(crate) fn codes_of(&self, id_base: u32) -> Vec<Arc<Code>> {
         let codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
-        codes.iter().rev().find(|code| code.id_base() == id_base).cloned()
+        codes.iter().rev().filter(|code| code.id_base() == id_base).cloned().collect()
     }
 
     /// Ends the recording: closes open frames with a reason, and writes the last block of every lane.

@@ -15,6 +15,8 @@ pub(crate) struct Settings {
     pub(crate) clock: ClockChoice,
     pub(crate) queue_bytes: usize,
     pub(crate) when_full: WhenFull,
+    /// Whether the program runs several times.
+    pub(crate) is_repeated: bool,
     /// How to sample; `None` for the default.
     pub(crate) sampling: Option<Sampling>,
     pub(crate) notices: Notices,
@@ -57,6 +59,7 @@ impl Default for Settings {
             clock: ClockChoice::default(),
             queue_bytes: queue::USUAL,
             when_full: WhenFull::default(),
+            is_repeated: false,
             sampling: None,
             notices: Notices::default(),
             signals: false,

@@ -1,6 +1,6 @@
 //! Renews the time of a ticker on the guest's own thread.
 
-use super::ring::{Job, Ring, Task};
+use super::ring::{Job, Pace, Ring, Task};
 use super::thread::Thread;
 use super::timer::{self, Timer};
 use crate::clock::cell::TickerCell;
@@ -67,7 +67,12 @@ impl Beat {
         let job = Job::Beat(Beating { cells, thread: known, total: total.clone(), last });
         ring.begin(
             thread,
-            Task { job, clock: clock.clone(), pace: Arc::default(), period: timer::nanos(PERIOD) },
+            Task {
+                job,
+                clock: clock.clone(),
+                pace: Arc::new(Pace::new(false)),
+                period: timer::nanos(PERIOD),
+            },
         );
         beat.timer = Some(Timer::start(thread, number, PERIOD)?);
         Ok(beat)

@@ -83,8 +83,10 @@ pub(super) struct Task {
 }
 
 /// How fast samples come: of a recording, or of a thread that renews the time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pace {
+    /// So many of its samples come fast.
+    dense: u64,
     /// How many samples events have asked for.
     asked: AtomicU64,
     /// How long samples have taken, in nanoseconds of processor time.
@@ -92,11 +94,34 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
+    /// The pace of a recording in which the program may run several times, for a mean with a small error.
+    pub(crate) fn new(is_repeated: bool) -> Pace {
+        Pace {
+            dense: if is_repeated { DENSE_OF_RUNS } else { DENSE },
+            asked: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
+        }
+    }
+
     /// How often an event is due now, in nanoseconds, if it is so in `period` in the end.
     pub(super) fn period(&self, period: u64) -> u64 {
-        period_after(self.asked.load(Ordering::Relaxed), period)
+        self.period_after(self.asked.load(Ordering::Relaxed), period)
+    }
+
+    /// How often the event is due after `asked` samples, in nanoseconds. At first samples come faster than later, so that short programs
+    /// have enough. A server that makes an instance for each request is sampled as a program that runs long.
+    fn period_after(&self, asked: u64, period: u64) -> u64 {
+        match asked {
+            _ if asked < self.dense => period.min(50_000),
+            _ if asked < 2 * self.dense => period.min(200_000),
+            _ => period,
+        }
     }
 }
+
+/// The usual number of dense samples, and that of a program that runs several times: a second of it.
+const DENSE: u64 = 400;
+const DENSE_OF_RUNS: u64 = 20_000;
 
 /// What a handler does.
 pub(super) enum Job {
@@ -104,15 +129,6 @@ pub(super) enum Job {
     Sample { target: Target, unwinding: Unwinding },
     /// Renews the time.
     Beat(Beating),
-}
-
-/// At first samples come faster than later, so that short programs have enough: each period (nanoseconds) up to so many samples of a
-/// recording. A server that makes an instance for each request is sampled as a program that runs long.
-const FAST: [(u64, u64); 2] = [(50_000, 400), (200_000, 800)];
-
-/// How often the event is due after `asked` samples, in nanoseconds.
-fn period_after(asked: u64, period: u64) -> u64 {
-    FAST.iter().find(|(_, until)| asked < *until).map_or(period, |(fast, _)| period.min(*fast))
 }
 
 /// So many distances between samples are alike. To set one costs a call of the kernel.
@@ -260,7 +276,7 @@ impl Ring {
     /// Makes the event slower after the first samples, and draws anew how often it is due.
     fn keep_pace(&self, pace: &Pace, period: u64, now: u64) {
         let asked = pace.asked.fetch_add(1, Ordering::Relaxed) + 1;
-        let next = period_after(asked, period);
+        let next = pace.period_after(asked, period);
         let before = self.due.swap(next, Ordering::Relaxed);
         let event = self.event.load(Ordering::Relaxed);
         if (before != next || asked.is_multiple_of(ALIKE)) && event >= 0 {
