@@ -77,7 +77,7 @@ pub fn write_ends(
         }
     }
     let mut columns = if end == End::Callers { CALLERS.to_vec() } else { CALLEES.to_vec() };
-    match (end, accuracy.is_exact()) {
+    match (end, accuracy.precision().is_none()) {
         // Counts are exact in a trace, and shared out by time in a profile.
         (End::Callers, _) => records.iter_mut().for_each(|record| drop(record.remove(2))),
         (End::Callees, true) => {}

@@ -64,7 +64,7 @@ pub fn write(
     };
     let records: Vec<_> = groups.iter().map(record).collect();
     let mut columns = COLUMNS;
-    if !accuracy.is_exact() {
+    if !accuracy.has_exact_shares() {
         columns[1].1 = "±";
     }
     records::write(format, &columns, &records, limit, options, out)

@@ -50,7 +50,7 @@ pub fn write(
     };
     let records: Vec<_> = lines.rows.iter().map(record).collect();
     let mut columns = COLUMNS;
-    if !accuracy.is_exact() {
+    if accuracy.precision().is_some() {
         columns[1].1 = "±";
     }
     if let (true, Some(last)) = (lines.rows.iter().any(|row| !row.inlined.is_empty()), columns.last_mut()) {

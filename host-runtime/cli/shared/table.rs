@@ -147,7 +147,7 @@ pub fn write_rows_with(
     (titles, more): Columns<'_>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let error: &[&str] = if accuracy.is_exact() { &[] } else { &["±"] };
+    let error: &[&str] = if accuracy.has_exact_shares() { &[] } else { &["±"] };
     let header =
         ["self %"].iter().chain(error).chain(&["self", "total", "calls", "avg", "min"]).chain(titles);
     let header: Vec<&str> = header.chain(&["max", "function", "callers"]).copied().collect();

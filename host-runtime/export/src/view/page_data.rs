@@ -27,7 +27,7 @@ pub(super) struct PageData<'a> {
     wall_ticks: u64,
     /// Sum of all self times: shares are of it.
     self_nanos: f64,
-    /// The precision of times; absent if each event read the clock.
+    /// What errors are made of; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<Precision>,
     calls: u64,
@@ -198,7 +198,7 @@ impl<'a> PageData<'a> {
             wall_nanos: profile.wall_nanos(),
             wall_ticks: profile.end_ticks.saturating_sub(profile.start_ticks),
             self_nanos: flat.self_nanos,
-            precision: accuracy.precision().copied(),
+            precision: accuracy.share_precision().copied(),
             calls: profile.calls(),
             warnings: health.warnings(),
             notes: {

@@ -265,6 +265,13 @@ impl Profile {
         })
     }
 
+    /// How far shares may be off by what probes add, if each event read the clock and the trace has the cost of a probe.
+    pub(crate) fn event_precision(&self, self_nanos: f64) -> Option<Precision> {
+        let clock = &self.header.clock;
+        let cost = self.header.probe_cost.as_ref().filter(|_| clock.kind == ClockKind::Precise)?;
+        Some(Precision::of_events(clock.resolution_nanos, self_nanos, self.calls(), cost))
+    }
+
     /// What counting a call cost a profile's guest at most, in nanoseconds, if the trace says it.
     pub fn count_nanos(&self) -> Option<f64> {
         let said = self.health.summary.as_ref()?.count_nanos;

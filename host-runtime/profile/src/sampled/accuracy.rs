@@ -12,7 +12,7 @@ use kperf_abi::FuncId;
 /// The errors of a profile's figures. Every view asks it, so all of them show the same digits and the same `±`.
 #[derive(Clone, Debug, Default)]
 pub struct Accuracy {
-    /// `None` if each event read the clock, or if it is unknown.
+    /// `None` if it is unknown.
     precision: Option<Precision>,
     /// If the program ran several times.
     runs: Option<RunErrors>,
@@ -23,7 +23,7 @@ impl Accuracy {
     /// The accuracy of a profile in which all self time is `self_nanos`.
     pub fn of(profile: &Profile, self_nanos: f64) -> Accuracy {
         Accuracy {
-            precision: profile.precision(self_nanos),
+            precision: profile.precision(self_nanos).or_else(|| profile.event_precision(self_nanos)),
             runs: RunErrors::of(profile),
             unit: Unit::of(&profile.header),
         }
@@ -43,6 +43,11 @@ impl Accuracy {
 
     /// The precision of the samples that times rest on; `None` if each event read the clock.
     pub fn precision(&self) -> Option<&Precision> {
+        self.precision.as_ref().filter(|precision| precision.is_sampled())
+    }
+
+    /// What errors of shares are made of; `None` if shares are exact.
+    pub fn share_precision(&self) -> Option<&Precision> {
         self.precision.as_ref()
     }
 
@@ -51,12 +56,13 @@ impl Accuracy {
         self.runs.as_ref()
     }
 
-    /// Whether no figure has an error.
-    pub fn is_exact(&self) -> bool {
+    /// Whether no share has an error.
+    pub fn has_exact_shares(&self) -> bool {
         self.precision.is_none() && self.runs.is_none()
     }
 
-    /// How far a function's share of all self time may be off, as a share, with 95 % confidence. `None` for exact times.
+    /// How far a function's share of all self time may be off, as a share: with 95 % confidence by sampling, at most by what probes
+    /// add. `None` for exact shares.
     pub fn share_error(&self, func: FuncId, share: f64, calls: u64) -> Option<f64> {
         let by_runs = self.runs.as_ref().map(|runs| runs.share_error(func));
         by_runs.or_else(|| self.group_error(share, calls))
@@ -70,7 +76,7 @@ impl Accuracy {
     /// How far the ratio of a part to its whole may be off by sampling, as a share. Both are sums of times, in nanoseconds. `None` for
     /// exact times.
     pub fn part_error(&self, nanos: f64, whole_nanos: f64) -> Option<f64> {
-        self.precision.map(|precision| precision.part_error(nanos, whole_nanos))
+        self.precision().map(|precision| precision.part_error(nanos, whole_nanos))
     }
 
     /// A sum of times: `1.23 ms`, `<3 ms`.
@@ -105,7 +111,7 @@ impl Accuracy {
 
     /// A sum of times as a cell; `Untimed` if the calls were counted only.
     pub fn time_cell(&self, nanos: f64, is_counted: bool) -> Cell {
-        match &self.precision {
+        match self.precision() {
             Some(precision) if !is_counted => {
                 Cell::Sampled { nanos, error_nanos: precision.sampling_error(nanos) }
             }
@@ -119,7 +125,7 @@ impl Accuracy {
         error: impl Fn(&Precision) -> f64,
         exact: impl Fn(Unit, f64) -> String,
     ) -> String {
-        match &self.precision {
+        match self.precision() {
             Some(precision) => rough_text(nanos, error(precision)),
             None => exact(self.unit, nanos),
         }
@@ -129,6 +135,7 @@ impl Accuracy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kperf_trace::ProbeCost;
 
     #[test]
     fn figures_have_the_digits_that_their_samples_know() {
@@ -143,9 +150,16 @@ mod tests {
         // Half of a tenth of the samples.
         assert!((sampled.part_error(5e7, 1e8).unwrap_or_default() - 0.096).abs() < 1e-3);
         let exact = Accuracy::default();
-        assert_eq!((exact.share_error(FuncId(1), 0.5, 1), exact.is_exact()), (None, true));
+        assert_eq!((exact.share_error(FuncId(1), 0.5, 1), exact.has_exact_shares()), (None, true));
         assert_eq!([exact.time_text(1.5e6), exact.mean_text(3.25, 0.0, 0)], ["1.500 ms", "3.2 ns"]);
         assert_eq!(Accuracy::percent_text(0.5, None), "50.0 %");
         assert_eq!(exact.time_cell(3.0, true), Cell::Untimed);
+        // Times of a clock are exact, but each call of these three has 20 ns of its probes: 40 in a real program.
+        let cost = ProbeCost { inside_nanos: 5.0, outside_nanos: 15.0 };
+        let precision = Some(Precision::of_events(10.0, 1e6, 3_000, &cost));
+        let precise = Accuracy { precision, ..exact };
+        assert!((precise.share_error(FuncId(1), 0.5, 3_000).unwrap_or_default() - 0.06).abs() < 1e-9);
+        assert_eq!([precise.time_text(1.5e6), precise.mean_text(3.25, 0.0, 0)], ["1.500 ms", "3.2 ns"]);
+        assert_eq!((precise.part_error(1.0, 2.0), precise.has_exact_shares()), (None, false));
     }
 }

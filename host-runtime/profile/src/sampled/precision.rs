@@ -4,11 +4,11 @@ use crate::sampled::sampling::{Sampling, Z, wilson};
 use kperf_trace::{Preempted, ProbeCost, TickTotal};
 use serde::Serialize;
 
-/// The error of times that rest on samples: a sampler's, or the ticks of a ticker.
+/// The error of times: by the samples that they rest on (a sampler's, or the ticks of a ticker), and by what probes add.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Precision {
-    /// The number of equal samples with the same error.
+    /// The number of equal samples with the same error; infinite if each event read the clock.
     pub effective_samples: f64,
     /// The gap between two samples at a random moment, in nanoseconds.
     pub resolution_nanos: f64,
@@ -28,6 +28,9 @@ const COUNT_NANOS: f64 = 1.0;
 /// 3.2 ns a call, the guest's own threads took 3.0 to 8.2 in five programs; where it says 1.4, 3.8 to 6.9: `scripts/bench --part
 /// sustained`.)
 const REAL_PROGRAMS: f64 = 3.0;
+/// The same where each event reads the clock, which is most of its cost. (62 ms for 2 million calls that were to cost 20 ns each: the
+/// Game of Life.)
+const REAL_PROGRAMS_BY_CLOCK: f64 = 2.0;
 /// The cost of a probe if the trace doesn't have it, in nanoseconds: the minimum.
 const UNKNOWN_NANOS: f64 = 2.0;
 
@@ -65,6 +68,28 @@ impl Precision {
             call_nanos: REAL_PROGRAMS * nanos.max(0.0),
             is_even: false,
         }
+    }
+
+    /// The precision of events that each read the clock, whose step is `resolution_nanos`.
+    pub(crate) fn of_events(
+        resolution_nanos: f64,
+        self_nanos: f64,
+        calls: u64,
+        cost: &ProbeCost,
+    ) -> Precision {
+        Precision {
+            effective_samples: f64::INFINITY,
+            resolution_nanos,
+            self_nanos,
+            calls: calls as f64,
+            call_nanos: REAL_PROGRAMS_BY_CLOCK * (cost.inside_nanos + cost.outside_nanos).max(0.0),
+            is_even: false,
+        }
+    }
+
+    /// Whether times rest on samples.
+    pub(crate) fn is_sampled(&self) -> bool {
+        self.effective_samples.is_finite()
     }
 
     /// The same, if other programs took processors from the threads during `wall_nanos` nanoseconds. Which functions lost that time

@@ -13,20 +13,21 @@ function wilson(share, samples) {
 }
 
 export class Accuracy {
-  /** `precision` is the page's: null if times are exact. `part` is the part of all self time that the figures are of. */
+  /** `precision` is the page's: null if shares are exact. `part` is the part of all self time that the figures are of. */
   constructor(precision, part = 1) {
-    this.exact = !precision;
-    if (this.exact) return;
+    // JSON has no infinity: without a number of samples each event read the clock.
+    this.exact = precision?.effectiveSamples == null;
+    this.exactShares = !precision;
+    if (this.exactShares) return;
     const { effectiveSamples, resolutionNanos, selfNanos, calls, callNanos, isEven } = precision;
     this.samples = (effectiveSamples ?? Infinity) * part;
-    // JSON has no infinity.
     this.resolution = resolutionNanos ?? Infinity;
     Object.assign(this, { self: selfNanos * part, calls: calls * part, callNanos, isEven });
   }
 
   /** How far a function's share of self time may be off, as a share; null if it is exact. */
   shareError(share, calls) {
-    if (this.exact) return null;
+    if (this.exactShares) return null;
     const own = calls * (1 - share);
     const others = share * Math.max(0, this.calls - calls);
     const wrong = this.isEven ? Math.abs(own - others) : Math.max(own, others);

@@ -77,7 +77,7 @@ export class CallGraph {
     this.summary.textContent = !ran ? "Nothing ran here" : `${share} · ${plural(funcs.length, "function")}${hidden ? `, ${countText(hidden)} more not shown` : ""}`;
     const place = new Map(funcs.map((func, n) => [func.index, n]));
     const edges = known.filter((edge) => place.has(edge.from) && place.has(edge.to));
-    const least = this.state.figures.value.accuracy.exact ? 204 : 228;
+    const least = this.state.figures.value.accuracy.exactShares ? 204 : 228;
     const boxes = funcs.map((func) => ({ width: Math.max(least, shortName(func.name, 34).length * LETTER + 24), height: 58 }));
     const links = edges.map((edge) => ({ from: place.get(edge.from), to: place.get(edge.to) }));
     this.layout = funcs.length > 0 ? layered(boxes, links) : { places: [], paths: [], width: 1, height: 1 };
