@@ -28,9 +28,9 @@ pub enum Repeat {
     Until(f64),
 }
 
-/// The time between two samples after the first 20,000. A fifth of a profile's: the mean of several runs is for small changes. On a
-/// virtual machine, where a sample takes some 25 us, a run takes a tenth longer, each function in proportion.
-pub const PERIOD: Duration = Duration::from_micros(200);
+/// The time between two samples after the first 100,000. A tenth of a profile's: the mean of several runs is for small changes. On a
+/// virtual machine, where a sample takes some 27 us, a run takes a third longer.
+pub const PERIOD: Duration = Duration::from_micros(100);
 /// No run takes so long, so each has one window.
 pub const WINDOW: Duration = Duration::from_secs(1 << 30);
 /// How long stdin may go on before we say that we wait for its end.

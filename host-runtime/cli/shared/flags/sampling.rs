@@ -108,7 +108,7 @@ fn is_native(recording: Recording) -> bool {
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "What is recorded")]
 pub struct SamplingArgs {
-    /// Profiles: the time between two samples [default: 1ms, at first 50us and 200us, or a tenth of --span-min if that is less, on a native stack and
+    /// Profiles: the time between two samples [default: 1ms, the first ones 50us, or a tenth of --span-min if that is less, on a native stack and
     /// where there is one processor; 100us on a shadow stack]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     period: Option<Duration>,

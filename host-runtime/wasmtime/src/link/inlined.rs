@@ -13,7 +13,7 @@ use crate::lanes::record::Before;
 use crate::lanes::state::StateGlobals;
 use crate::profile::globals::{self, InstanceMemory};
 use crate::profile::sampling::Sampling;
-use crate::profile::{Code, Counts, HostCalls, Native, Profiled, Shadow, Stack, Target, no_timer};
+use crate::profile::{Code, Counts, HostCalls, Native, Profiled, Shadow, Stack, Target, Thread, no_timer};
 use crate::recording::Recording;
 use crate::recording::answered::Answered;
 use kperf_abi::names::{self, exported};
@@ -327,7 +327,7 @@ impl StoreInstances {
         self.attach_counts(caller, counts, (id_base, form == 0), Answered::InGlobals).map(Some)
     }
 
-    /// `is_sampled`: whether samples are taken of the thread's stack if the instance keeps none.
+    /// `is_sampled`: whether samples are taken of the thread's stack if the instance keeps none. If not, only its time is measured.
     fn attach_counts<T: 'static>(
         &self,
         caller: &mut Caller<'_, T>,
@@ -355,7 +355,7 @@ impl StoreInstances {
                         recording.outlet.note_unsampled(reason);
                         Stack::None
                     }
-                    None => Stack::None,
+                    None => Thread::here().map_or(Stack::None, Stack::Timed),
                 };
                 (stack, Depth::Native, sampling)
             }

@@ -3,12 +3,14 @@
 pub(crate) mod notice;
 pub(crate) mod process;
 pub(crate) mod queue;
+pub(crate) mod runs;
 pub(crate) mod stats;
 pub(crate) mod when_full;
 
 use self::notice::{Notice, Notices};
 use self::process::Process;
 use self::queue::Queue;
+use self::runs::Runs;
 use self::stats::Progress;
 use self::when_full::WhenFull;
 use crate::clock::source::Clock;
@@ -31,6 +33,8 @@ pub(crate) struct Outlet {
     pub(crate) unsampled: Mutex<BTreeMap<String, u64>>,
     /// What is known of the times in which guests' threads had no processor.
     pub(crate) waits: WaitQuality,
+    /// If the program runs several times.
+    pub(crate) runs: Option<Runs>,
     /// What the writer has done.
     pub(crate) progress: Progress,
 }

@@ -13,11 +13,12 @@ mod profiled;
 mod sampler;
 pub(crate) mod sampling;
 mod shadow;
+mod split;
 mod tree;
 
 pub(crate) use counts::Counts;
 pub(crate) use host_calls::HostCalls;
-pub(crate) use native::{Beat, BeatTotal, Code, Native, Pace, Target, prepare, this_thread};
+pub(crate) use native::{Beat, BeatTotal, Code, Native, Pace, Target, Thread, prepare, this_thread};
 pub(crate) use profiled::{Profiled, Stack, no_timer};
 pub(crate) use sampler::Sampler;
 pub(crate) use shadow::Shadow;

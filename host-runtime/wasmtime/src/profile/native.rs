@@ -5,6 +5,7 @@
 
 mod beat;
 mod code;
+mod cost;
 mod places;
 mod ring;
 mod target;
@@ -15,6 +16,7 @@ mod unwinding;
 pub(crate) use beat::{Beat, BeatTotal, this_thread};
 pub(crate) use code::Code;
 pub(crate) use target::Target;
+pub(crate) use thread::Thread;
 
 use super::tree::NativePlace;
 use crate::clock::source::Clock;
@@ -125,7 +127,9 @@ pub(crate) fn is_ours() -> bool {
 }
 
 /// Prepares this process.
-pub(crate) fn prepare() -> Result<(), io::Error> {
+pub(crate) fn prepare(clock: &Clock) -> Result<(), io::Error> {
     unwinding::find_objects();
-    timer::install()
+    timer::install()?;
+    cost::measure(clock);
+    Ok(())
 }

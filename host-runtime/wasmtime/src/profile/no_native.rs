@@ -50,6 +50,22 @@ pub(crate) enum Target {}
 pub(crate) enum Code {}
 
 /// There is none.
+pub(crate) enum FunctionAt {}
+
+/// There is none.
+pub(crate) enum Thread {}
+
+impl Thread {
+    pub(crate) fn here() -> Option<Thread> {
+        None
+    }
+
+    pub(crate) fn ran(&self) -> Option<Spent> {
+        match *self {}
+    }
+}
+
+/// There is none.
 pub(crate) enum Beat {}
 
 /// Stays zero.
@@ -138,12 +154,20 @@ impl Code {
     pub(crate) fn id_base(&self) -> u32 {
         match *self {}
     }
+
+    pub(crate) fn at(&self, _address: usize) -> Option<FunctionAt> {
+        match *self {}
+    }
+
+    pub(crate) fn has_functions_at(&self, _distance: usize) -> bool {
+        match *self {}
+    }
 }
 
 pub(crate) fn is_ours() -> bool {
     true
 }
 
-pub(crate) fn prepare() -> Result<(), io::Error> {
+pub(crate) fn prepare(_clock: &Clock) -> Result<(), io::Error> {
     Err(io::ErrorKind::Unsupported.into())
 }

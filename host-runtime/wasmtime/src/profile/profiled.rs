@@ -2,16 +2,17 @@
 
 use super::counts::Counts;
 use super::host_calls::HostCalls;
-use super::native::{Native, Sample, Spent, Target};
+use super::native::{Native, Sample, Spent, Target, Thread};
 use super::open_calls::OpenCalls;
 use super::sampling::Sampling;
 use super::shadow::Shadow;
+use super::split::split;
 use super::tree::SampleTree;
-use crate::clock::source::Clock;
 use crate::lanes::core::LaneCore;
 use crate::lanes::record::Pen;
 use crate::lanes::state::RecorderState;
 use crate::outlet::notice::Notice;
+use crate::outlet::runs::RunWindow;
 use crate::writer::SUSPENDED;
 #[cfg(feature = "component-model")]
 use kperf_abi::shadow::STACK;
@@ -46,6 +47,8 @@ pub(crate) enum Stack {
     Shadow(Shadow),
     /// The stack of the instance's thread.
     Native(Native),
+    /// None: calls are counted, and the thread's processor time is known.
+    Timed(Thread),
     /// None: calls are only counted.
     None,
 }
@@ -55,6 +58,7 @@ impl Stack {
     fn spent(&self) -> Option<Spent> {
         match self {
             Stack::Native(native) => native.spent(),
+            Stack::Timed(thread) => thread.ran(),
             Stack::Shadow(_) | Stack::None => None,
         }
     }
@@ -78,6 +82,8 @@ struct Work {
     last: u64,
     /// How the thread had spent its time at that sample, if known.
     spent: Option<Spent>,
+    /// The same when the window began.
+    begun: Option<Spent>,
     /// The counts when the window began.
     counted: Vec<u64>,
     /// Room for a path.
@@ -101,6 +107,7 @@ impl Profiled {
     ) -> Profiled {
         let clock = &core.outlet.clock;
         let now = clock.now();
+        let spent = stack.spent();
         let mut state = RecorderState { last: now, ..RecorderState::default() };
         Pen { lane: &core, state: &mut state }.begin_block();
         let nanos = |time: Duration| time.as_nanos().min(u64::MAX.into()) as u64;
@@ -119,7 +126,8 @@ impl Profiled {
             },
             length: clock.ticks(sampling.every.unwrap_or(FIRST_WINDOW)).max(1),
             last: now,
-            spent: stack.spent(),
+            spent,
+            begun: spent,
             counted: counts.iter().map(|(_, count)| count).collect(),
             path: Vec::new(),
             gave_up: false,
@@ -165,7 +173,7 @@ impl Profiled {
                 self.see(work, Sample { time, whole, address: 0, spent: None });
             }
             Stack::Native(_) => self.take_samples(work),
-            Stack::None => {}
+            Stack::Timed(_) | Stack::None => {}
         }
     }
 
@@ -305,7 +313,7 @@ impl Profiled {
 
     /// Whether anything can be sampled.
     pub(crate) fn has_stack(&self) -> bool {
-        !matches!(self.stack, Stack::None)
+        matches!(self.stack, Stack::Shadow(_) | Stack::Native(_))
     }
 
     /// Starts sampling, if the thread samples itself. Takes none under the test clock.
@@ -397,6 +405,7 @@ impl Profiled {
             // It fails for a thread that has ended: then there is nothing to sample.
             let _ = self.start();
             (work.last, work.window.start_ticks, work.spent) = (now, now, self.stack.spent());
+            work.begun = work.spent;
             work.counted.clear();
             work.counted.extend(self.counts.iter().map(|(_, count)| count));
         } else {
@@ -461,32 +470,22 @@ impl Profiled {
         let window = Window { end_ticks: now, nodes, calls, places, ..window };
         work.open.replant(&mut work.tree);
         let outlet = &self.core.outlet;
-        if outlet.queue.send_window(Box::new(window), self.core.waits()) {
-            outlet.notices.report(&Notice::QueueFull);
+        let windows = match &outlet.runs {
+            Some(runs) => {
+                let spent = self.stack.spent();
+                let begun = std::mem::replace(&mut work.begun, spent);
+                let running = spent.zip(begun).map(|(now, begun)| now.running.saturating_sub(begun.running));
+                runs.add(RunWindow { window, running })
+            }
+            None => vec![window],
+        };
+        for window in windows {
+            if outlet.queue.send_window(Box::new(window), self.core.waits()) {
+                outlet.notices.report(&Notice::QueueFull);
+            }
         }
         Pen { lane: &self.core, state: &mut work.state }.flush();
     }
-}
-
-/// Shorter waits than this are the noise of two clocks that aren't read at once.
-const NOISE: Duration = Duration::from_micros(50);
-
-/// Of `elapsed` ticks between two samples, how many the thread ran, waited for a processor, and waited for something else.
-fn split(elapsed: u64, spent: Option<(Spent, Spent)>, clock: &Clock) -> [u64; 3] {
-    let Some((before, now)) = spent else { return [elapsed, 0, 0] };
-    let ticks = |nanos: u64| clock.ticks(Duration::from_nanos(nanos));
-    let running = ticks(now.running.saturating_sub(before.running)).min(elapsed);
-    // The recorder's time is none of theirs.
-    let sampling = ticks(now.sampling.saturating_sub(before.sampling));
-    let rest = (elapsed - running).saturating_sub(sampling);
-    // A thread that never gave its processor up has lost it, if not to another thread, then to another virtual machine.
-    let never_gave_up = before.waits.is_some() && before.waits == now.waits;
-    let for_processor = match never_gave_up {
-        true => rest,
-        false => ticks(now.waiting.saturating_sub(before.waiting)).min(rest),
-    };
-    let waiting = rest - for_processor;
-    if waiting < clock.ticks(NOISE) { [running, for_processor, 0] } else { [running, for_processor, waiting] }
 }
 
 /// Why a thread's own stack isn't sampled.

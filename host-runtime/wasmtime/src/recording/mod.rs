@@ -14,6 +14,7 @@ use crate::lanes::memory::LaneMemory;
 use crate::outlet::Outlet;
 use crate::outlet::process::Process;
 use crate::outlet::queue::{Message, Queue};
+use crate::outlet::runs::Runs;
 use crate::outlet::stats::{Progress, Stats};
 use crate::profile::sampling::Sampling;
 use crate::profile::{self, Code, Pace, Sampler};
@@ -156,6 +157,7 @@ impl Recording {
                 notices,
                 unsampled: Mutex::default(),
                 waits: WaitQuality::default(),
+                runs: is_repeated.then(Runs::default),
                 progress,
             }),
             #[cfg(feature = "component-model")]
@@ -392,7 +394,7 @@ impl Recording {
     pub(crate) fn add_code(&self, module: &Module, table: &[u8]) -> Result<()> {
         self.check_process()?;
         let symbols = SymbolTable::from_bytes(table).map_err(ErrorKind::Symbols)?;
-        profile::prepare().map_err(ErrorKind::NativeStacks)?;
+        profile::prepare(&self.outlet.clock).map_err(ErrorKind::NativeStacks)?;
         let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(code) = Code::new(module, &symbols).filter(|new| !codes.iter().any(|code| code.is(new))) {
             codes.push(Arc::new(code));
@@ -423,6 +425,9 @@ impl Recording {
         let end_ticks = self.outlet.clock.now();
         for profiled in profiled {
             profiled.close(reason, end_ticks);
+        }
+        for window in self.outlet.runs.iter().flat_map(Runs::rest) {
+            self.outlet.queue.send_window(Box::new(window), true);
         }
         for core in open {
             core.close(reason, || end_ticks);

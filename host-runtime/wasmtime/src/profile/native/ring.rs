@@ -2,6 +2,7 @@
 #![allow(unsafe_code)] // What a signal's handler needs is shared with it, and no lock may be taken there.
 
 use super::beat::Beating;
+use super::cost;
 use super::target::Target;
 use super::thread;
 use super::unwinding::{Registers, Unwinding};
@@ -41,6 +42,8 @@ pub(super) struct Ring {
     rests_until: AtomicU64,
     /// How long samples have taken, in nanoseconds of the thread's processor time.
     taken: AtomicU64,
+    /// How often the thread was interrupted.
+    signals: AtomicU64,
 }
 
 // SAFETY: `task` is touched by one side at a time, see there; all else is atomic.
@@ -85,7 +88,9 @@ pub(super) struct Task {
 /// How fast samples come: of a recording, or of a thread that renews the time.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// So many of its samples come fast.
+    /// Whether the program may run several times.
+    is_repeated: bool,
+    /// So many samples have the same period, at first.
     dense: u64,
     /// How many samples events have asked for.
     asked: AtomicU64,
@@ -97,6 +102,7 @@ impl Pace {
     /// The pace of a recording in which the program may run several times, for a mean with a small error.
     pub(crate) fn new(is_repeated: bool) -> Pace {
         Pace {
+            is_repeated,
             dense: if is_repeated { DENSE_OF_RUNS } else { DENSE },
             asked: AtomicU64::new(0),
             taken: AtomicU64::new(0),
@@ -109,19 +115,27 @@ impl Pace {
     }
 
     /// How often the event is due after `asked` samples, in nanoseconds. At first samples come faster than later, so that short programs
-    /// have enough. A server that makes an instance for each request is sampled as a program that runs long.
+    /// have enough, and half as often after each so many. A server that makes an instance for each request is sampled as a
+    /// program that runs long.
     fn period_after(&self, asked: u64, period: u64) -> u64 {
-        match asked {
-            _ if asked < self.dense => period.min(50_000),
-            _ if asked < 2 * self.dense => period.min(200_000),
-            _ => period,
-        }
+        /// Beyond the longest period.
+        const MOST: u64 = 16;
+        let first = match cost::nanos() {
+            interruption if self.is_repeated && interruption > 0 => interruption + BETWEEN,
+            _ => FIRST,
+        };
+        period.min(first << (asked / self.dense).min(MOST))
     }
 }
 
-/// The usual number of dense samples, and that of a program that runs several times: a second of it.
-const DENSE: u64 = 400;
-const DENSE_OF_RUNS: u64 = 20_000;
+/// How often the first samples are due, in nanoseconds.
+const FIRST: u64 = 50_000;
+/// How long a program that may run several times runs between two of its first samples, in nanoseconds: several runs are for small
+/// changes, and what samples cost isn't in their times.
+const BETWEEN: u64 = 13_000;
+/// The usual number of samples with the same period, and that of a program that runs several times.
+const DENSE: u64 = 1000;
+const DENSE_OF_RUNS: u64 = 100_000;
 
 /// What a handler does.
 pub(super) enum Job {
@@ -129,6 +143,8 @@ pub(super) enum Job {
     Sample { target: Target, unwinding: Unwinding },
     /// Renews the time.
     Beat(Beating),
+    /// Nothing: the cost of interruptions is measured.
+    Nothing,
 }
 
 /// So many distances between samples are alike. To set one costs a call of the kernel.
@@ -148,8 +164,8 @@ const WHOLE: u64 = 1 << 63;
 const HEAD: usize = 7;
 /// More than there are calls on a stack of 1 MiB.
 const CELLS: usize = 1 << 16;
-/// So much time may a recording's samples take without rests, in nanoseconds: short programs get all that are due.
-const RESTLESS: u64 = 10_000_000;
+/// So much time may each of the first samples take without rests, in nanoseconds: short programs get all that are due.
+const RESTLESS: u64 = 25_000;
 /// The rest after a sample, as a multiple of the time that the sample took. A stack of many thousand calls
 /// takes longer than a period to walk, and the guest must get on.
 const REST: u64 = 8;
@@ -177,6 +193,7 @@ impl Ring {
             lost: AtomicU64::new(0),
             rests_until: AtomicU64::new(0),
             taken: AtomicU64::new(0),
+            signals: AtomicU64::new(0),
         }
     }
 
@@ -230,6 +247,7 @@ impl Ring {
         self.read.store(self.written.load(Ordering::Acquire), Ordering::Release);
         self.lost.store(0, Ordering::Relaxed);
         self.taken.store(0, Ordering::Relaxed);
+        self.signals.store(0, Ordering::Relaxed);
         self.rests_until.store(0, Ordering::Relaxed);
         self.is_taken.store(false, Ordering::Release);
     }
@@ -245,23 +263,25 @@ impl Ring {
             // SAFETY: who sets it waits for this handler, and others are of other threads.
             if let Some(Task { job, clock, pace, period }) = unsafe { &mut *self.task.get() } {
                 let now = clock.now();
+                self.signals.fetch_add(1, Ordering::Relaxed);
                 self.keep_pace(pace, *period, now);
                 match job {
                     Job::Beat(beating) => beating.beat(now),
+                    Job::Nothing => {}
                     Job::Sample { target, unwinding } => {
                         let running = target.thread.processor_time().unwrap_or(0);
                         if running >= self.rests_until.load(Ordering::Relaxed) {
                             let waiting = target.thread.waited().unwrap_or(0);
-                            let taken = self.taken.load(Ordering::Relaxed);
                             // The samples' own time is none of the guest's.
-                            let guests = running.saturating_sub(taken);
+                            let sampling = self.taken();
+                            let guests = running.saturating_sub(sampling);
                             let waits = Some(thread::waits());
-                            let spent = Spent { running: guests, sampling: taken, waiting, waits };
+                            let spent = Spent { running: guests, sampling, waiting, waits };
                             self.write(now, spent, |found| unwinding.walk(registers, target, found));
                             let end = target.thread.processor_time().unwrap_or(0);
                             let took = end.saturating_sub(running);
-                            self.taken.store(taken + took, Ordering::Relaxed);
-                            if pace.taken.fetch_add(took, Ordering::Relaxed) + took > RESTLESS {
+                            self.taken.fetch_add(took, Ordering::Relaxed);
+                            if pace.taken.fetch_add(took, Ordering::Relaxed) + took > RESTLESS * pace.dense {
                                 let rest = (REST * took).min(LONGEST_REST);
                                 self.rests_until.store(end + rest, Ordering::Relaxed);
                             }
@@ -339,9 +359,14 @@ impl Ring {
         Some(Sample { time, whole: length & WHOLE != 0, address: address as usize, spent })
     }
 
-    /// How long samples have taken, in nanoseconds of the thread's processor time.
+    /// How long samples have taken, in nanoseconds of the thread's processor time: the handler, and what an interruption costs beside it.
     pub(super) fn taken(&self) -> u64 {
-        self.taken.load(Ordering::Relaxed)
+        self.taken.load(Ordering::Relaxed) + self.signals() * cost::nanos()
+    }
+
+    /// How often the thread was interrupted.
+    pub(super) fn signals(&self) -> u64 {
+        self.signals.load(Ordering::Relaxed)
     }
 
     /// How many samples were lost since the last call.

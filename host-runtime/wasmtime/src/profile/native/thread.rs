@@ -1,6 +1,7 @@
 //! The thread that runs a guest.
 #![allow(unsafe_code)] // The C library knows threads.
 
+use super::ring::Spent;
 use crate::clock::delay::Delay;
 use crate::lanes::fiber::stack;
 use std::ops::Range;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 
 /// A thread, by what the kernel calls it.
 #[derive(Clone)]
-pub(super) struct Thread {
+pub(crate) struct Thread {
     id: libc::pid_t,
     stack: Range<usize>,
     delay: Option<Arc<Delay>>,
@@ -25,6 +26,11 @@ impl Thread {
             );
         }
         Ok(Thread { id: id(), stack, delay: Delay::of_this_thread().map(Arc::new) })
+    }
+
+    /// The running thread, which isn't walked.
+    pub(crate) fn here() -> Option<Thread> {
+        Some(Thread::by_id(id()))
     }
 
     /// A thread that isn't walked.
@@ -55,6 +61,11 @@ impl Thread {
         // SAFETY: the call only writes the structure.
         let failed = unsafe { libc::clock_gettime(clock, &raw mut time) };
         (failed == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    }
+
+    /// How long it has run so far, without anything else.
+    pub(crate) fn ran(&self) -> Option<Spent> {
+        Some(Spent { running: self.processor_time()?, ..Spent::default() })
     }
 
     /// How long it has waited for a processor so far, in nanoseconds. A signal's handler may call this.

@@ -1,0 +1,79 @@
+//! What an interruption costs the thread beside the handler: the kernel's part, and the hypervisor's.
+
+use super::ring::{Job, Pace, Ring, Task};
+use super::thread::{self, Thread};
+use super::timer::{self, Timer};
+use crate::clock::source::Clock;
+use std::hint::black_box;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+static NANOS: OnceLock<u64> = OnceLock::new();
+
+/// How often the thread is interrupted meanwhile.
+const PERIOD: Duration = Duration::from_micros(50);
+/// So many interruptions are enough after the first ones; they take a few milliseconds.
+const SIGNALS: u64 = 48;
+const FIRST: u64 = 16;
+/// So many turns are made alone, before and after.
+const TURNS: usize = 32;
+/// More aren't made where no signal comes.
+const MOST_TURNS: u64 = 400;
+
+/// Measures it on this thread, once in a process.
+pub(super) fn measure(clock: &Clock) {
+    NANOS.get_or_init(|| measured(clock).unwrap_or(0).min(timer::nanos(PERIOD)));
+}
+
+/// What an interruption costs, in nanoseconds of processor time; 0 if it is unknown. A signal's handler may call this.
+pub(super) fn nanos() -> u64 {
+    NANOS.get().copied().unwrap_or(0)
+}
+
+fn measured(clock: &Clock) -> Option<u64> {
+    let thread = Thread::by_id(thread::id());
+    let alone = || (0..TURNS).map(|_| turn(&thread)).collect::<Option<Vec<u64>>>();
+    let mut turns = alone()?;
+    let (ring, number) = Ring::take()?;
+    let pace = Arc::new(Pace::new(false));
+    ring.begin(
+        thread.id(),
+        Task { job: Job::Nothing, clock: clock.clone(), pace, period: timer::nanos(PERIOD) },
+    );
+    let interrupted = Timer::start(thread.id(), number, PERIOD).ok().and_then(|_timer| {
+        // The first ones find nothing in the caches.
+        until(&thread, ring, FIRST)?;
+        let (begun, first) = (thread.processor_time()?, ring.signals());
+        let turns = until(&thread, ring, first + SIGNALS)?;
+        Some((thread.processor_time()?.saturating_sub(begun), turns, ring.signals() - first))
+    });
+    ring.stop();
+    ring.give_back();
+    let (took, count, signals) = interrupted?;
+    turns.extend(alone()?);
+    turns.sort_unstable();
+    took.saturating_sub(count * turns[TURNS]).checked_div(signals)
+}
+
+/// Makes turns until the thread was interrupted so often. Returns their number.
+fn until(thread: &Thread, ring: &Ring, signals: u64) -> Option<u64> {
+    let mut turns = 0;
+    while ring.signals() < signals && turns < MOST_TURNS {
+        turn(thread)?;
+        turns += 1;
+    }
+    Some(turns)
+}
+
+/// How long some work takes that is always the same, some 40 us of processor time.
+fn turn(thread: &Thread) -> Option<u64> {
+    let begun = thread.processor_time()?;
+    let mut x = black_box(1_u64);
+    for _ in 0..20_000 {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+    }
+    black_box(x);
+    Some(thread.processor_time()?.saturating_sub(begun))
+}
