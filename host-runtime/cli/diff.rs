@@ -217,13 +217,16 @@ impl Opts {
                 By::Function => traces::compensation(&profile, self.compensate)
                     .with_context(|| format!("failed to compensate `{}`", input::name(path)))?,
             };
+            let mut runs = Vec::new();
             profile.each_run(|profile| {
                 let name_of = |func| self.names.name_of(&profile.symbols, func);
-                side.samples.push(match by {
+                runs.push(match by {
                     By::Path => Sample::by_path(profile, name_of),
                     By::Function => Sample::by_function(profile, cost.as_ref(), name_of),
                 });
             });
+            Sample::at_one_speed(&mut runs);
+            side.samples.extend(runs);
         }
         Ok(side)
     }

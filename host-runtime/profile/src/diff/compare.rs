@@ -33,6 +33,8 @@ struct TimeErrors {
     precision: Option<Precision>,
     /// The share of the run in which its threads waited for a processor: so busy was the machine.
     waited: f64,
+    /// How well the speed of the recording's runs is known, as a share.
+    spread: f64,
 }
 
 /// One run's figures, by name.
@@ -110,8 +112,30 @@ impl Sample {
         let errors = (!is_exact).then(|| TimeErrors {
             precision: profile.precision(whole.self_nanos),
             waited: waited_share(&profile.tree),
+            spread: 0.0,
         });
         Sample { by_name, whole, unit, errors }
+    }
+
+    /// Gives the runs of a recording the speed of the fastest one, if all made the same calls: whatever else runs on the machine makes
+    /// a run slower, all its functions alike. How far the fastest three are apart says how well that speed is known.
+    pub fn at_one_speed(runs: &mut [Sample]) {
+        let mut times: Vec<f64> = runs.iter().map(|run| run.whole.self_nanos).collect();
+        times.sort_by(f64::total_cmp);
+        let [fastest, _, third, ..] = times[..] else { return };
+        let calls = runs.first().map(|run| run.whole.calls);
+        if fastest <= 0.0 || runs.iter().any(|run| Some(run.whole.calls) != calls) {
+            return;
+        }
+        for Sample { by_name, whole, errors, .. } in runs {
+            let Some(errors) = errors else { continue };
+            errors.spread = third / fastest - 1.0;
+            let factor = fastest / whole.self_nanos;
+            for figures in by_name.values_mut().chain([whole]) {
+                figures.self_nanos *= factor;
+                figures.total_nanos *= factor;
+            }
+        }
     }
 
     /// A function's figure, and its error. A function that the run doesn't have took no time.
@@ -119,10 +143,11 @@ impl Sample {
         let Some(figures) = figures else { return Measured { value: 0.0, error: None } };
         let value = metric.of(figures);
         let errors = self.errors.filter(|_| metric != Metric::Calls);
-        let error = errors.map(|TimeErrors { precision, waited }| TimeError {
+        let error = errors.map(|TimeErrors { precision, waited, spread }| TimeError {
             error: precision.map_or(0.0, |precision| precision.standard_error(value)),
             step: precision.map_or(0.0, |precision| precision.resolution_nanos),
             waited,
+            spread,
         });
         Measured { value, error }
     }
@@ -305,5 +330,42 @@ fn adjust(rows: &mut [DiffRow], metric: Metric) {
     let tests = changes.filter_map(|change| change.test.as_mut());
     for (test, adjusted) in tests.zip(welch::adjusted(&p)) {
         test.p_adjusted = adjusted;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs in which `f` and `g` take these times.
+    fn runs(times: &[[f64; 2]]) -> Vec<Sample> {
+        let figures =
+            |self_nanos| Figures { calls: 1.0, self_nanos, total_nanos: self_nanos, is_counted: false };
+        let run = |[f, g]: &[f64; 2]| Sample {
+            by_name: BTreeMap::from([("f".to_owned(), figures(*f)), ("g".to_owned(), figures(*g))]),
+            whole: Figures { calls: 2.0, ..figures(f + g) },
+            unit: Unit::Time,
+            errors: Some(TimeErrors { precision: None, waited: 0.0, spread: 0.0 }),
+        };
+        times.iter().map(run).collect()
+    }
+
+    #[test]
+    fn runs_have_the_speed_of_the_fastest() {
+        let of_f = |runs: &[Sample]| runs.iter().map(|run| run.by_name["f"].self_nanos).collect::<Vec<_>>();
+        // The machine was slower twice, and once by half.
+        let mut slower = runs(&[[60.0, 40.0], [66.0, 44.0], [90.0, 60.0], [61.2, 40.8]]);
+        Sample::at_one_speed(&mut slower);
+        assert!(of_f(&slower).iter().all(|nanos| (nanos - 60.0).abs() < 1e-9), "{:?}", of_f(&slower));
+        let spread = slower[0].errors.map(|errors| errors.spread);
+        assert!(spread.is_some_and(|spread| (spread - 0.1).abs() < 1e-9), "{spread:?}");
+        // Two runs don't say which of them was disturbed, and other calls are other work.
+        let mut two = runs(&[[60.0, 40.0], [66.0, 44.0]]);
+        Sample::at_one_speed(&mut two);
+        assert_eq!(of_f(&two), [60.0, 66.0]);
+        let mut others = runs(&[[60.0, 40.0], [66.0, 44.0], [90.0, 60.0]]);
+        others[1].whole.calls += 1.0;
+        Sample::at_one_speed(&mut others);
+        assert_eq!(of_f(&others), [60.0, 66.0, 90.0]);
     }
 }

@@ -56,12 +56,14 @@ pub(crate) struct TimeError {
     pub(crate) step: f64,
     /// How much of the run the thread waited for a processor, as a share.
     pub(crate) waited: f64,
+    /// How well the speed of the recording's runs is known, as a share.
+    pub(crate) spread: f64,
 }
 
 impl TimeError {
     /// How much speed drifts from one recording to the next, as a standard deviation.
     fn drift(&self) -> f64 {
-        IDLE_DRIFT + BUSY_DRIFT * self.waited
+        IDLE_DRIFT + BUSY_DRIFT * self.waited + self.spread
     }
 }
 
