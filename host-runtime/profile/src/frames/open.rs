@@ -469,9 +469,7 @@ impl<V: Visitor> Step<'_, V> {
             Event::Enter(_) | Event::Leave | Event::Pause(_) | Event::Wait(_) => Ok(()),
         }
     }
-}
 
-impl<V: Visitor> Step<'_, V> {
     /// The next word of a record of memory. Unknown records are skipped.
     fn record(&mut self, word: u32) -> Result<(), V::Error> {
         let (words, len) = &mut self.lane.record;
@@ -480,11 +478,10 @@ impl<V: Visitor> Step<'_, V> {
         }
         let Some(place) = words.get_mut(*len) else { return Ok(()) };
         *place = word;
-        *len += 1;
-        if *len < WORDS {
+        *len = (*len + 1) % WORDS;
+        if *len > 0 {
             return Ok(());
         }
-        *len = 0;
         let Some(allocation) = Allocation::decode(*words) else { return Ok(()) };
         self.counts.records += 1;
         // Blocks are of all stacks.
@@ -499,6 +496,5 @@ impl<V: Visitor> Step<'_, V> {
     }
 }
 
-/// How many frames may be open whose enters the trace doesn't have. Hardly any engine has a stack this deep. But a damaged block
-/// may claim any depth, and a small file may have many such blocks.
+/// How many frames may be open whose enters the trace doesn't have: a damaged block may claim any depth, beyond any engine's stack.
 const MAX_UNKNOWN: usize = 1 << 14;
