@@ -12,6 +12,9 @@ pub(crate) struct Runs {
     held: Mutex<Vec<RunWindow>>,
 }
 
+/// So many windows are held. A run has one; a recording in which nothing counts has no end of them.
+const MOST_HELD: usize = 16;
+
 /// A window, and how long its thread ran meanwhile, in nanoseconds of processor time; `None` if it is unknown.
 #[derive(Debug)]
 pub(crate) struct RunWindow {
@@ -20,12 +23,13 @@ pub(crate) struct RunWindow {
 }
 
 impl Runs {
-    /// A window of the run. Returns all of the run's if it ends here.
+    /// A window of the run. Returns those that aren't held any more: all of the run's if it ends here.
     pub(crate) fn add(&self, added: RunWindow) -> Vec<Window> {
         let mut held = self.held();
         if added.window.calls.is_empty() {
             held.push(added);
-            return Vec::new();
+            let beyond = held.len().saturating_sub(MOST_HELD);
+            return held.drain(..beyond).map(|RunWindow { window, .. }| window).collect();
         }
         let sampled: Option<u64> = held.iter().map(|window| window.running).sum();
         let factor = match (added.running, sampled) {
@@ -96,5 +100,7 @@ mod tests {
         assert_eq!(runs.add(RunWindow { window: window(&counted), running: Some(1) })[0], window(&[]));
         runs.add(RunWindow { window: window(&[]), running: Some(1) });
         assert_eq!((runs.rest().len(), runs.rest().len()), (1, 0));
+        let add = || runs.add(RunWindow { window: window(&[]), running: Some(1) }).len();
+        assert_eq!((0..MOST_HELD + 2).map(|_| add()).sum::<usize>(), 2);
     }
 }
