@@ -108,7 +108,8 @@ impl Precision {
     }
 
     /// How far a share of all self time may be off, as a share, for a function with so many calls: half of its interval of
-    /// 95 % confidence, and what the probes of its calls may have added.
+    /// 95 % confidence, and what the probes of its calls may have added. The two errors are independent: the root of the sum of their
+    /// squares (JCGM 100).
     pub fn share_error(&self, share: f64, calls: u64) -> f64 {
         // If the probes of each call take `c`, the share is `(t + c n) / (T + c N)` instead of `t / T`. At worst only this function's
         // probes take `c`, or only all others'.
@@ -116,7 +117,7 @@ impl Precision {
             ((calls as f64) * (1.0 - share), share * (self.calls - calls as f64).max(0.0));
         let wrong = if self.is_even { (of_function - of_others).abs() } else { of_function.max(of_others) };
         let probes = self.call_nanos * wrong / self.self_nanos.max(1.0);
-        (wilson(share, self.effective_samples) + probes).min(1.0)
+        wilson(share, self.effective_samples).hypot(probes).min(1.0)
     }
 
     /// The sampling error of a sum of times, in nanoseconds; infinite without samples. The sum includes the probes' cost.
@@ -201,6 +202,6 @@ mod tests {
         let sampling = Sampling { busy_ticks: 1_000_000, squares: 1e6, ..Sampling::default() };
         let precision = Precision::of_samples(&sampling, 1e6, 100_000, None);
         let [even, uneven] = [50_000, 100_000].map(|calls| precision.share_error(0.5, calls));
-        assert!((uneven - even - 0.05).abs() < 1e-9, "{even} {uneven}");
+        assert!((uneven - even.hypot(0.05)).abs() < 1e-9, "{even} {uneven}");
     }
 }
