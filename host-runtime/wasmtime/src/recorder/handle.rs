@@ -105,6 +105,8 @@ impl Recorder {
     /// process ends. The kernel restarts system calls of host functions if it can (`sleep` and `poll` return early).
     ///
     /// A module's forms, which have the same ids, are one module here: samples find the functions of the form that was added last.
+    /// The first call in a process takes some five milliseconds, on this thread: it measures what a sample costs, which is no
+    /// function's time.
     ///
     /// # Errors
     ///
