@@ -40,7 +40,7 @@ test('the package has what it should have, and nothing else', () => {
     // A page loads it before anything else. (64 KiB until its ticker learnt to nap, 72 until it could ask for probes,
     // 80 until `serve` could put them in and it reached workers of `data:` and frames, 84 until workers kept their own
     // policy, 88 until tickers slept and samplers let instances rest, 91 until pages measured no probes any more,
-    // 92 until many instances shared a recorder and suspended stacks had waits.)
+    // 92 until many instances shared a recorder and suspended stacks had waits. Workers joined their page within 94.)
     assert.equal(readFileSync(join(installed, 'dist/kperf.js')).length < 94 * 1024, true);
 });
 

@@ -60,18 +60,19 @@ test('a published app works as before, and page and worker are recorded', async 
     const server = await start(app);
     const { page, result } = await open(browser, server.url);
     assert.deepEqual(result, { ...expected, isolated: true });
+    await server.untilReported(([{ calls }]) => calls > 10_000);
     await page.close({ runBeforeUnload: true });
-    await server.until(/^# trace: [^]*^# trace: /m);
+    await server.until(/^# trace: /m);
     const { status, stdout, stderr, reports } = await server.end();
     assert.equal(status, 0, stderr);
     // Both load one module, which is rewritten once.
     assert.equal(stderr.match(/^sql-wasm: \d+ of \d+ functions probed \(inline\)/gm).length, 1, stderr);
-    assert.equal(reports.length, 2);
     const named = reports.map(({ calls, functions, host, outcome }) => {
-        return [calls > 5000, functions.length > 200, host.name, outcome];
+        return [calls > 10_000, functions.length > 200, new Set(functions.map(({ name }) => name)).size, host.name, outcome];
     });
-    assert.deepEqual(named, [[true, true, 'chromium', 'page closed'], [true, true, 'chromium', 'page closed']]);
-    assert.deepEqual(stdout.match(/^# (page|trace):/gm), ['# page:', '# trace:', '# page:', '# trace:']);
+    // Functions of both are the same.
+    assert.deepEqual(named, [[true, true, reports[0].functions.length, 'chromium', 'page closed']]);
+    assert.deepEqual(stdout.match(/^# (page|trace):/gm), ['# page:', '# trace:']);
 });
 
 /** A folder with pages, and what they need to run the Game of Life. */
@@ -139,7 +140,7 @@ test('a policy of the page does not keep the recorder out of it and its workers'
     const server = await start('--proxy', await listening(behind));
     const { page, result } = await open(browser, server.url);
     assert.equal(result, 'done');
-    await server.untilReported((reports) => reports.filter(({ calls }) => calls === 1).length === 2);
+    await server.untilReported((reports) => reports.reduce((sum, { calls }) => sum + calls, 0) === 2);
     await page.close();
     behind.closeAllConnections();
     behind.close();
@@ -184,13 +185,13 @@ test('a profile of a published app', async () => {
     const server = await start(app, '--record', 'profile', '--span-min', '2ms');
     const { page, result } = await open(browser, server.url);
     assert.equal(result.isolated, true);
-    await server.untilReported((reports) => reports.filter(({ calls }) => calls > 5000).length === 2);
+    await server.untilReported(([{ calls }]) => calls > 10_000);
     await page.close({ runBeforeUnload: true });
-    await server.until(/^# trace: [^]*^# trace: /m);
+    await server.until(/^# trace: /m);
     const { status, stdout, stderr, reports } = await server.end();
     assert.equal(status, 0, stderr);
     assert.match(stdout, /one in [\d.]+ [mu]?s: counts of functions are exact; times/);
-    assert.deepEqual(reports.map(({ outcome }) => outcome), ['page closed', 'page closed']);
+    assert.deepEqual(reports.map(({ outcome }) => outcome), ['page closed']);
 });
 
 test('connections that become something else get through', async () => {

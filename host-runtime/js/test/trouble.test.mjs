@@ -180,7 +180,7 @@ test('bytes that are no module use up no ids', () => {
 });
 
 test('a process that has used up all ids', () => {
-    const ids = pathToFileURL(join(PACKAGE, 'dist/node/module-ids.js'));
+    const ids = pathToFileURL(join(PACKAGE, 'dist/common/hook/module-ids.js'));
     const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', `
         const { ModuleIds } = await import('${ids}');
         const ids = new ModuleIds();
@@ -192,7 +192,7 @@ test('a process that has used up all ids', () => {
         console.log(new Set(few).size, few.every((first, n) => ids.of(key(n + 4), 1) === first));`], {
             encoding: 'utf8',
         });
-    const message = 'the modules of this process have used up the ids for functions\n';
+    const message = 'the modules have used up the ids for functions\n';
     assert.equal(stdout, `true true\n${message}${message}6000 true\n`, stderr);
 });
 

@@ -3,7 +3,7 @@
 import type { CommonOptions } from '../api.js';
 import { anchorOf, artificialClock, clockInfo, measureResolution, parseClock, PERIOD_NANOS, threadClock, tickingClock, ticksOf } from '../common/clock/clock.js';
 import { LocalOutput } from '../common/recorder/local-output.js';
-import { isProfile } from '../common/profile/profile.js';
+import { isProfile, type SamplerLink } from '../common/profile/profile.js';
 import { Recorder, type RecorderSettings } from '../common/recorder/recorder.js';
 import { hasTicked, periodOn, stopTicker } from '../common/clock/ticker.js';
 import { parseSampling } from '../common/profile/sampling.js';
@@ -11,15 +11,19 @@ import { Reason } from '../common/constants.js';
 import type { ClockInfo, Header, Sink, Summary } from '../common/trace/trace.js';
 import type { TimeSource } from '../common/recorder/lane.js';
 import { browserOf, systemOf } from './host.js';
+import { clockPlace, PageLink, type PageWorkers } from './joining.js';
 import { MemorySink } from './memory-sink.js';
+import { RingSink } from './ring.js';
 import { PageSampler } from './sampler.js';
-import { startTicker, tickerWorks, whyNoTicker, type Started } from './ticker.js';
+import { startTicker, tickerWorks, useTicker, whyNoTicker, type Started } from './ticker.js';
 
 export * from '../api.js';
 export { coreModule, openTrace } from './core.js';
 export { MemorySink } from './memory-sink.js';
 export { PostSink } from './post-sink.js';
 
+/** How long a closing page waits for its workers, in milliseconds. */
+const PATIENCE = 250;
 /** Windows are short, because a page that is closed loses the sampler's last window. */
 const WINDOW = '1s';
 
@@ -33,15 +37,29 @@ export class PageRecorder extends Recorder {
     readonly #clockReady: Promise<void>;
     readonly #output: LocalOutput;
     readonly #sampler: () => PageSampler | undefined;
+    readonly #workers: PageWorkers | undefined;
+    /** Adds or removes a worker's lane, for the ticker. */
+    readonly change: Started['change'];
 
     /** Only `createRecorder` calls this. */
-    constructor(output: LocalOutput, time: TimeSource, settings: RecorderSettings, sink: Sink, ready: Promise<void>, sampler: () => PageSampler | undefined) {
+    constructor(output: LocalOutput, time: TimeSource, settings: RecorderSettings, sink: Sink, ready: Promise<void>, sampler: () => PageSampler | undefined, change: Started['change'], workers?: PageWorkers) {
         super(output, time, settings);
         this.#sampler = sampler;
         this.sink = sink;
         this.#clockReady = ready;
         this.#output = output;
+        this.change = change;
+        this.#workers = workers;
     }
+
+    /** The sampler of this page and its workers. */
+    get sampler(): PageSampler {
+        this.startSampler();
+        return this.#sampler()!;
+    }
+
+    /** Takes a worker's chunk. */
+    readonly take = (chunk: Uint8Array): void => this.#output.chunk(chunk);
 
     /**
      * Fulfilled when the clock and any sampler run. Before that, each event reads the clock itself, and there are no samples.
@@ -61,44 +79,65 @@ export class PageRecorder extends Recorder {
     /** Passes this thread's events so far to the sink. */
     override flush(): void {
         super.flush();
+        this.#workers?.read(this.take);
         this.#output.write();
+        if (this.sink instanceof RingSink) this.sink.pass();
     }
 
-    /** Ends the recording of a closing page, without waiting for its worker. */
+    /** Ends the recording of a closing page, without waiting for our own workers. */
     leave(): void {
+        for (const end = performance.now() + PATIENCE; this.#workers?.read(this.take) === false && performance.now() < end; );
+        this.#endInstances();
         this.#sampler()?.leave();
         void this.end(Reason.Interrupted);
     }
 
     override async finish(outcome?: string): Promise<Summary> {
+        this.#workers?.read(this.take);
+        const ended = this.#endInstances();
+        // (A closing page may not wait.)
+        if (ended.length > 0) await Promise.all(ended);
         const summary = await super.finish(outcome);
         this.#sampler()?.stop();
         return summary;
     }
 
+    /** Ends the workers' profiled instances. */
+    #endInstances(): (void | Promise<void>)[] {
+        return [...(this.#workers?.instances.values() ?? [])].map((instance) => this.sampler.end(instance));
+    }
+
     /** The trace so far, if it is kept in memory. */
     blob(): Blob {
-        if (!(this.sink instanceof MemorySink)) throw new Error('kperf: the trace is not kept in this page');
+        const sink = this.#kept;
         if (!this.finished) this.flush();
-        return this.sink.blob();
+        return sink.blob();
     }
 
     /** Lets the user save the trace as a file, if it is kept in memory. */
     async download(name = 'page.kperf'): Promise<void> {
-        if (!(this.sink instanceof MemorySink)) throw new Error('kperf: the trace is not kept in this page');
+        const sink = this.#kept;
         await this.finish();
-        this.sink.download(name);
+        sink.download(name);
+    }
+
+    get #kept(): MemorySink {
+        if (this.sink instanceof MemorySink) return this.sink;
+        throw new Error('kperf: the trace is not kept in this page');
     }
 }
 
 /** See `RecorderSettings`. A page has room for some 100 memories, and a recorder's is one more for its instance. */
 const MANY = 8;
 
-/** Begins a recording in this thread. */
-export function createRecorder(options: RecorderOptions = {}): PageRecorder {
+/** Begins a recording in this thread. `joining` are its workers that record into its trace, or its link to the page whose trace it is. */
+export function createRecorder(options: RecorderOptions = {}, joining?: PageWorkers | PageLink): PageRecorder {
+    const link = joining instanceof PageLink ? joining : undefined;
+    const workers = link ? undefined : (joining as PageWorkers | undefined);
+    const shared = joining?.shared;
     const choice = parseClock(options.clock ?? 'auto');
     const made = artificialClock(choice);
-    const clock = threadClock(0, made);
+    const clock = shared ? threadClock(performance.timeOrigin - shared.timeOrigin, made, clockPlace(shared)) : threadClock(0, made);
     const now = (): number => ticksOf(clock);
     const resolution = measureResolution(clock);
     const info = clockInfo(clock, resolution);
@@ -108,10 +147,12 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
     if (choice.kind === 'ticker' && !tickerWorks()) throw new Error(`kperf: the ticker can't work: ${whyNoTicker()}; use the clock \`precise\``);
     if (choice.kind === 'ticker' || (choice.kind === 'auto' && options.record !== 'profile' && tickerWorks())) {
         const periodNanos = periodOn(navigator.hardwareConcurrency, choice.kind === 'ticker' ? choice.periodNanos : PERIOD_NANOS);
-        const started = startTicker(clock, { periodNanos, resolutionNanos: resolution });
+        const pace = { periodNanos, resolutionNanos: resolution };
+        const started = link ? useTicker(clock, { memory: shared!.clock, ...pace }, (cell) => link.post({ cell }), () => undefined) : startTicker(clock, pace, shared?.clock);
         ticker = started;
         time = started.time;
-        ready = until(() => hasTicked(started.memory) || started.failed() !== undefined);
+        // A worker doesn't wait for its page.
+        if (!link) ready = until(() => hasTicked(started.memory) || started.failed() !== undefined);
     }
     // Called when the trace begins or the recording ends. A ticker that doesn't run by then never will.
     const settled = (): ClockInfo => {
@@ -133,11 +174,12 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
     const sink = options.sink ?? new MemorySink();
     const anchor = made ? undefined : () => anchorOf(clock);
     // The trace's header names the clock, so it must be known first.
-    const output = new LocalOutput(sink, header, { now, ticker: () => ticker, settled, anchor }, (run) => void ready.then(() => setTimeout(run, 0)));
+    const clockwork = { now, ticker: () => (link ? undefined : ticker), ...(link ? {} : { settled }), anchor };
+    const output = new LocalOutput(sink, header, clockwork, (run) => void ready.then(() => setTimeout(run, 0)), shared?.numbers);
     const sampling = parseSampling({ every: WINDOW, ...options.sampling }, navigator.hardwareConcurrency);
     let sampler: PageSampler | undefined;
-    const sample = (): PageSampler => (sampler = new PageSampler(now, output, sampling));
-    const recorder = new PageRecorder(output, time, { parent: options.parent, sampler: sample, isProfile: options.record === 'profile', now: made ? undefined : clock.now, many: MANY }, sink, ready, () => sampler);
+    const sample = (): SamplerLink => link?.sampler(now) ?? (sampler = new PageSampler(now, output, sampling));
+    const recorder = new PageRecorder(output, time, { parent: options.parent, sampler: sample, isProfile: options.record === 'profile', now: made ? undefined : clock.now, many: MANY }, sink, ready, () => sampler, (cell) => ticker?.change(cell), workers);
     // The worker starts only when this thread rests. If it can't start, the first module that needs it throws.
     if (options.record === 'profile' && globalThis.crossOriginIsolated === true) recorder.startSampler();
     return recorder;

@@ -1,14 +1,13 @@
 /** Probes for the modules that a page loads. */
 
-import { LOADED_IDS } from '../common/constants.js';
 import { hasMultiMemory } from '../common/recorder/lane.js';
 import { Loading, type LoadingHost } from '../common/hook/loading.js';
+import type { ModuleIds } from '../common/hook/module-ids.js';
 import type { RewriteOptions, Rewriting } from '../common/hook/rewriter.js';
 import { script } from './core.js';
 import { isIsolated } from './isolation.js';
 import { keepModule, keptModule } from './module-cache.js';
 import { warn } from './warn.js';
-import { REWRITER_SOURCE } from './rewriter-source.js';
 import { REWRITER_VERSION } from '../common/hook/version-source.js';
 import type { RewriterAnswer, RewriterData } from './rewriter-thread.js';
 import { rewriteThere, rewriteThereNow } from './server.js';
@@ -25,24 +24,18 @@ export interface PageLoading extends Pick<RewriteOptions, 'only' | 'skip' | 'mat
 }
 
 /** Adds probes to the modules that this page, or worker, loads. */
-export function loadingOf(config: PageLoading): Loading {
+export function loadingOf(config: PageLoading, list: () => ModuleIds): Loading {
     const { only, skip, match, imports, server } = config;
     const isProfile = config.record === 'profile';
     const profile = config.sampling?.spanMin === 'off' ? 'profile-without-spans' : 'profile';
     // Without a ticker an inlined recorder gains nothing.
     const trace = config.probe === 'auto' && !(hasMultiMemory && isIsolated()) ? 'import' : config.probe!;
-    const ids = new Map<string, number>();
-    let next = LOADED_IDS;
+    let ids: ModuleIds | undefined;
     const host: LoadingHost = {
         options: { only: only ?? [], skip: skip ?? [], match: match ?? 'auto', imports: imports ?? false, probe: isProfile ? profile : trace, clock: config.clock === 'instructions' ? 'instructions' : 'host' },
         // `rewriteElsewhere` adds it to the keys of modules.
         version: '',
-        ids(hash, count) {
-            const known = ids.get(hash);
-            if (known !== undefined) return known;
-            ids.set(hash, next);
-            return (next += count) - count;
-        },
+        ids: (key, count) => (ids ??= list()).of(key, count),
         hash: quickHash,
         hashLater: async (bytes) => (globalThis.crypto?.subtle ? digits(await crypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>)) : quickHash(bytes)),
         small: 0,
@@ -76,7 +69,7 @@ function inWorker(data: RewriterData): Promise<RewriterAnswer> {
     return new Promise((resolve, reject) => {
         let worker: Worker;
         try {
-            worker = startOwn('rewriter', REWRITER_SOURCE);
+            worker = startOwn('rewriter');
         } catch (error) {
             return reject(new Error(refusalOf(error)));
         }

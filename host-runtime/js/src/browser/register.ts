@@ -11,6 +11,7 @@
 import { Reason } from '../common/constants.js';
 import '../common/hook/global.js';
 import { hook, type Hooks } from '../common/hook/hook.js';
+import { ModuleIds } from '../common/hook/module-ids.js';
 import { isProfile } from '../common/profile/profile.js';
 import type { SamplingOptions } from '../common/profile/sampling.js';
 import { hookSuspension } from '../common/recorder/suspension.js';
@@ -20,6 +21,8 @@ import { OtlpSink } from '../common/otlp/sink.js';
 import type { Sink } from '../common/trace/trace.js';
 import { coreModule } from './core.js';
 import { reachFrames } from './frames.js';
+import { isIsolated } from './isolation.js';
+import { PageLink, PageWorkers } from './joining.js';
 import { loadingOf } from './loading.js';
 import { createRecorder, PostSink, type PageRecorder } from './index.js';
 import { hold } from './post-sink.js';
@@ -63,6 +66,8 @@ export interface PageConfig {
     workers?: boolean;
     /** True in workers that are not recorded, in which probed modules of the page must run. */
     idle?: boolean;
+    /** Whether a worker records into its page's trace. Set in workers. */
+    joins?: boolean | undefined;
     /** The name of the channel on which a closing page notifies its workers. Set in workers. */
     closing?: string;
     /** The URL of `kperf.js`, if this code isn't part of that script. Set in workers. */
@@ -91,13 +96,17 @@ const isWorker = 'WorkerGlobalScope' in globalThis;
 const closing = config.closing ?? `kperf ${Math.random()}`;
 /** Whether traces are sent. Without that a worker's trace would end with it. */
 const isSent = config.post !== undefined || config.otlp !== undefined;
+/** A worker's link to its page, or a page's workers, which record into its trace. */
+const link = config.joins ? new PageLink() : undefined;
+const workers = !isWorker && isSent && isIsolated() ? new PageWorkers((record) => begin(undefined, record)) : undefined;
+const joining = link ?? workers;
 let recorder: PageRecorder | undefined;
 
 // The script may be loaded twice.
 if (config.enabled !== false && !Object.hasOwn(globalThis, 'kperf')) {
     const hooks: Hooks = config.idle
         ? { recorder: () => undefined, warn: () => undefined }
-        : { recorder: begin, ready: async (module) => begin(module).prepare(module), loading: config.probe && loadingOf(config), warn };
+        : { recorder: begin, ready: async (module) => begin(module).prepare(module), loading: config.probe && loadingOf(config, () => joining?.ids ?? new ModuleIds()), warn };
     hook(hooks);
     if (!config.idle) {
         Object.defineProperty(globalThis, 'kperf', { configurable: true, get: () => begin() });
@@ -106,7 +115,7 @@ if (config.enabled !== false && !Object.hasOwn(globalThis, 'kperf')) {
     const script = config.script ?? ownTag?.src;
     // Workers may not be able to load a script of another origin.
     const isForWorkers = script && (isSent || new URL(script, location.href).origin === location.origin);
-    if (isForWorkers && config.workers !== false && typeof Worker === 'function') reachWorkers(script, settingsOfWorkers(script));
+    if (isForWorkers && config.workers !== false && typeof Worker === 'function') reachWorkers(script, settingsOfWorkers(script), (worker) => joining?.joins && joining.join(worker));
     // A trace that isn't sent would end with the frame.
     if (typeof HTMLIFrameElement === 'function') reachFrames(isSent && config.script === undefined ? ownTag?.outerHTML : undefined, (realm) => hook(hooks, realm));
     if (script && typeof Worklet === 'function') reachWorklets(config.worklet ?? new URL('worklet.js', script));
@@ -135,15 +144,17 @@ function settingsOfWorkers(script: string): PageConfig {
     const [post, server] = [config.post, config.server].map((url) => url && new URL(url, base).href);
     const core = config.core === undefined ? new URL('core.wasm', script) : new URL(config.core, base);
     const rewriter = config.rewriter === undefined ? new URL('rewriter.wasm', script) : new URL(config.rewriter, base);
-    return { ...config, ...(post && { post }), ...(server && { server }), core: core.href, rewriter: rewriter.href, closing, idle: !isSent };
+    return { ...config, ...(post && { post }), ...(server && { server }), core: core.href, rewriter: rewriter.href, closing, idle: !isSent, get joins() { return joining?.joins; } };
 }
 
-function begin(module?: WebAssembly.Module): PageRecorder {
+function begin(module?: WebAssembly.Module, first?: 'trace' | 'profile'): PageRecorder {
     if (recorder) return recorder;
     // The first module decides whether there is a ticker: a profile needs none.
-    const record = config.record ?? (module && isProfile(module) ? 'profile' : 'trace');
+    const record = config.record ?? first ?? (module && isProfile(module) ? 'profile' : 'trace');
+    // A worker that begins before its page's first message has a trace of its own.
+    const joined = link?.shared && link;
     const { sampling, clock, parent } = config;
-    recorder = createRecorder({ record, ...defined({ sampling, clock, parent }), ...sink() });
+    recorder = createRecorder({ record, ...defined({ sampling, clock, parent }), ...(joined ? { sink: joined.sink(record) } : sink()) }, joined ?? workers);
     const recording = recorder;
     // Spans need to know the clock.
     if (isSent) void recording.ready.then(() => setInterval(() => recording.finished || send(recording), FLUSH));

@@ -1,4 +1,4 @@
-/** Rewrites a module in a worker. scripts/build.mjs embeds it as `rewriter-source.ts`. */
+/** Rewrites a module in a worker. */
 
 import { rewrite, rewritingOf, type RewriteOptions, type Rewriting } from '../common/hook/rewriter.js';
 
@@ -32,8 +32,8 @@ async function answer({ rewriter, version, wasm, options }: RewriterData): Promi
     return { rewriting: rewritingOf(rewrite(module, wasm, options)), isOurs: digits === undefined || digits === version };
 }
 
-addEventListener('message', async ({ data }: MessageEvent<RewriterData>) => {
+export async function rewriterMessage({ data }: MessageEvent<RewriterData>): Promise<void> {
     const answered = await answer(data).catch((error: unknown): RewriterAnswer => ({ rewriting: undefined, isOurs: false, failure: error instanceof Error ? error.message : String(error) }));
     const { rewriting } = answered;
     postMessage(answered, { transfer: typeof rewriting === 'object' ? [rewriting.buffer] : [] });
-});
+}

@@ -1,4 +1,4 @@
-/** Samples profiled instances in a worker. scripts/build.mjs embeds it as `sampler-source.ts`. */
+/** Samples profiled instances in a worker. */
 
 import type { ProfiledInstance } from '../common/profile/counts.js';
 import { SamplerLoop } from '../common/profile/sampler.js';
@@ -22,7 +22,7 @@ export type Found =
 
 let sampler: SamplerLoop | undefined;
 
-addEventListener('message', ({ data }: MessageEvent<SamplerData | ProfiledInstance>) => {
+export function samplerMessage({ data }: MessageEvent<SamplerData | ProfiledInstance>): void {
     if ('number' in data) sampler?.add(data);
     else {
         const offset = performance.timeOrigin - data.timeOrigin;
@@ -36,4 +36,4 @@ addEventListener('message', ({ data }: MessageEvent<SamplerData | ProfiledInstan
         });
     }
     while (sampler && !sampler.isBehind) if (!sampler.run()) return close();
-});
+}

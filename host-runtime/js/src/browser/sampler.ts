@@ -7,7 +7,6 @@ import { SamplerControl } from '../common/profile/sampler.js';
 import type { Sampling } from '../common/profile/sampling.js';
 import type { Found, SamplerData } from './sampler-thread.js';
 import { ISOLATED, isIsolated } from './isolation.js';
-import { SAMPLER_SOURCE } from './sampler-source.js';
 import { startOwn } from './workers.js';
 
 /** How long the worker may take for its last window, in milliseconds. */
@@ -43,7 +42,7 @@ export class PageSampler implements SamplerLink {
         this.now = now;
         this.#output = output;
         this.#sampling = sampling;
-        this.#worker = startOwn('sampler', SAMPLER_SOURCE);
+        this.#worker = startOwn('sampler');
         this.#worker.addEventListener('error', () => (this.#failed = true));
         this.#worker.addEventListener('message', ({ data }: MessageEvent<Found>) => this.#found(data));
         const data: SamplerData = { control: this.#control.buffer, sampling, timeOrigin: performance.timeOrigin };

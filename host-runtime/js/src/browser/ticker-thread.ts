@@ -1,4 +1,4 @@
-/** Runs the ticker in a worker. scripts/build.mjs embeds it as `ticker-source.ts`. */
+/** Runs the ticker in a worker. */
 
 import { TickerLoop, type CellChange, type TickerOptions } from '../common/clock/ticker.js';
 
@@ -10,10 +10,12 @@ export interface TickerData extends Omit<TickerOptions, 'offset'> {
 
 let ticker: TickerLoop | undefined;
 
-// The first message starts the ticker, all others change its lanes. `run` blocks the event loop, so it isn't called before
-// all announced changes have arrived.
-addEventListener('message', ({ data }: MessageEvent<TickerData | CellChange>) => {
+/**
+ * The first message starts the ticker, all others change its lanes. `run` blocks the event loop, so it isn't called before all announced
+ * changes have arrived.
+ */
+export function tickerMessage({ data }: MessageEvent<TickerData | CellChange>): void {
     if ('id' in data) ticker?.change(data);
     else ticker = new TickerLoop({ ...data, offset: performance.timeOrigin - data.timeOrigin });
     while (ticker && !ticker.isBehind) if (!ticker.run()) return close();
-});
+}

@@ -6,7 +6,6 @@ import { TickerWatch } from '../common/clock/ticker-watch.js';
 import { hasMultiMemory, type TimeSource } from '../common/recorder/lane.js';
 import { ISOLATED, isIsolated } from './isolation.js';
 import type { TickerData } from './ticker-thread.js';
-import { TICKER_SOURCE } from './ticker-source.js';
 import { refusalOf, startOwn } from './workers.js';
 
 /** Whether a ticker works here: the page shares memory with workers, and a module may have two memories. */
@@ -23,17 +22,18 @@ export function whyNoTicker(): string {
 /** A ticker whose worker may not run yet, or may have failed to start. */
 export interface Started extends Ticker {
     time: TimeSource;
+    /** Adds or removes a lane, of this thread or of a worker. */
+    change: (change: CellChange) => void;
     /** Why the worker failed to start; `undefined` if it didn't. */
     failed: () => string | undefined;
 }
 
 /** Starts a ticker. Until its worker runs, recorders read the clock. */
-export function startTicker(clock: Clock, pace: TickerPace): Started {
-    const memory = clockMemory();
+export function startTicker(clock: Clock, pace: TickerPace, memory = clockMemory()): Started {
     let failed: string | undefined;
     let worker: Worker | undefined;
     try {
-        worker = startOwn('ticker', TICKER_SOURCE);
+        worker = startOwn('ticker');
         worker.addEventListener('error', () => (failed = refusalOf()));
         const data: TickerData = { memory, timeOrigin: performance.timeOrigin, ...pace };
         worker.postMessage(data);
@@ -41,17 +41,21 @@ export function startTicker(clock: Clock, pace: TickerPace): Started {
         // Some browsers throw if a Content-Security-Policy forbids the worker.
         failed = refusalOf(error);
     }
-    let cells = 0;
-    const send = (change: CellChange): void => {
+    const change = (change: CellChange): void => {
         worker?.postMessage(change);
         askForCells(memory);
     };
-    const add = (cell: WebAssembly.Memory): (() => void) => {
-        const id = String(cells++);
-        send({ id, memory: cell });
-        return () => send({ id });
+    return useTicker(clock, { memory, ...pace }, change, () => failed);
+}
+
+/** A ticker that was started here, or by the page of this worker. */
+export function useTicker(clock: Clock, ticker: Ticker, change: Started['change'], failed: Started['failed']): Started {
+    const add = (memory: WebAssembly.Memory): (() => void) => {
+        // Other threads add lanes, too.
+        const id = String(Math.random());
+        change({ id, memory });
+        return () => change({ id });
     };
-    const ticker = { memory, ...pace };
     const watch = (cell: WebAssembly.Memory): TickerWatch => new TickerWatch(ticker, cell, () => ticksOf(clock));
-    return { ...ticker, time: { kind: 'ticker', clock: memory, now: clock.ticks, halt: clock.halt, add, watch }, failed: () => failed };
+    return { ...ticker, time: { kind: 'ticker', clock: ticker.memory, now: clock.ticks, halt: clock.halt, add, watch }, change, failed };
 }

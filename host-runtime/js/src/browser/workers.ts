@@ -1,5 +1,6 @@
 /** Loads the recorder into a page's workers, and into their workers. */
 
+import { OWN_SOURCE } from './own-source.js';
 import { warn } from './warn.js';
 
 /** Classes that request a URL, which may be relative. */
@@ -14,9 +15,9 @@ interface WorkerConfig {
 /**
  * Wraps `Worker`. A worker of the page's origin first loads `script`, which is this package, with these settings, and then its own script.
  * Such a worker starts from a script of ours, so its URL is corrected: in `location`, and in relative URLs of `importScripts` and requests.
- * Shared workers and workers of other origins stay unchanged.
+ * Shared workers and workers of other origins stay unchanged. Calls `made` with each worker before the program gets it.
  */
-export function reachWorkers(script: string, config: WorkerConfig): void {
+export function reachWorkers(script: string, config: WorkerConfig, made?: (worker: Worker) => void): void {
     // In a worker that has the recorder, `location` is corrected already.
     const base = globalThis.document?.baseURI ?? location.href;
     rememberBlobs();
@@ -25,7 +26,9 @@ export function reachWorkers(script: string, config: WorkerConfig): void {
             const address = isOurs(options) ? undefined : reachable(url, base, config);
             const entry = address && begin(script, config, address, options?.type === 'module');
             started ||= entry !== undefined;
-            return Reflect.construct(target, [entry ?? url, options], newTarget) as object;
+            const worker = Reflect.construct(target, [entry ?? url, options], newTarget) as Worker;
+            if (entry) made?.(worker);
+            return worker;
         },
     });
 }
@@ -64,13 +67,11 @@ export function reachWorklets(url: string | URL): void {
 /** The original; `reachWorkers` wraps it later. */
 const OwnWorker = globalThis.Worker;
 const OWN_NAME = /^kperf-(ticker|sampler|rewriter)$/;
-const urls = new Map<string, string>();
+let ownUrl: string | undefined;
 
 /** Starts one of our own workers. Some browsers throw if a Content-Security-Policy forbids it. */
-export function startOwn(name: 'ticker' | 'sampler' | 'rewriter', source: string): Worker {
-    const url = urls.get(name) ?? URL.createObjectURL(new Blob([source], { type: 'text/javascript' }));
-    urls.set(name, url);
-    return new OwnWorker(url, { name: `kperf-${name}` });
+export function startOwn(name: 'ticker' | 'sampler' | 'rewriter'): Worker {
+    return new OwnWorker((ownUrl ??= textUrl(OWN_SOURCE)), { name: `kperf-${name}` });
 }
 
 /** Why one of our workers didn't start. Browsers that throw say whether it was for Trusted Types. */

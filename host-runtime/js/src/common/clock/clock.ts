@@ -54,15 +54,23 @@ export interface Clock {
     readonly halt: (on: boolean) => void;
 }
 
-export function threadClock(origin: number, kind?: ArtificialClock): Clock {
+/** The place of a thread's reading, in a shared memory: `CLOCK_BYTES` from a multiple of that on. */
+export interface ClockPlace {
+    memory: WebAssembly.Memory;
+    at: number;
+}
+
+export const CLOCK_BYTES = 16;
+
+export function threadClock(origin: number, kind?: ArtificialClock, place?: ClockPlace): Clock {
     let reading = 0;
     const made = { test: () => ++reading / 1000, instructions: () => 0 };
     const now = kind && made[kind];
     const offset = kind === 'instructions' ? 0 : origin;
-    const memory = new WebAssembly.Memory({ initial: 1, maximum: 1 });
-    const read = reader(memory, 0, now);
-    const { now: ticks } = instantiate<{ now: WebAssembly.ExportValue }>(CLOCK, { js: { memory, read, offset } });
-    const halted = new Int32Array(memory.buffer, 8, 1);
+    const { memory, at } = place ?? { memory: new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true }), at: 0 };
+    const read = reader(memory, at, now);
+    const { now: ticks } = instantiate<{ now: WebAssembly.ExportValue }>(CLOCK, { js: { memory, at, read, offset } });
+    const halted = new Int32Array(memory.buffer, at + 8, 1);
     const halt = (on: boolean): void => {
         if (on) read();
         halted[0] = on ? 1 : 0;

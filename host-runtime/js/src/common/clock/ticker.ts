@@ -52,6 +52,9 @@ export function napLimit({ periodNanos }: TickerPace): number {
     return Math.max(1_500_000, periodNanos < SLEPT ? 0 : 3 * periodNanos);
 }
 
+/** The end of the addresses above, and of the memory: threads may put their clocks between. */
+export const CLOCKS_FROM = 1 << 15, CLOCKS_TO = 1 << 16;
+
 export function clockMemory(): WebAssembly.Memory {
     return new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
 }
@@ -62,11 +65,20 @@ export interface CellChange {
     memory?: WebAssembly.Memory;
 }
 
+/**
+ * A loop that makes no objects never collects them, and a browser has room for some 100 memories of all its threads. Engines collect when much
+ * memory outside of their heap has come, which they don't touch.
+ */
+export function collectGarbage(): void {
+    for (let n = 0; n < 4; n++) new ArrayBuffer(1e8);
+}
+
 export class TickerLoop {
     readonly #options: TickerOptions;
     readonly #control: Int32Array;
     readonly #cells = new Map<string, WebAssembly.Memory>();
     #taken = 0;
+    #removed = 0;
 
     constructor(options: TickerOptions) {
         this.#options = options;
@@ -79,7 +91,7 @@ export class TickerLoop {
     change({ id, memory }: CellChange): void {
         this.#taken++;
         if (memory) this.#cells.set(id, memory);
-        else this.#cells.delete(id);
+        else if (this.#cells.delete(id) && ++this.#removed % 16 === 0) collectGarbage();
     }
 
     /** Whether more changes are on their way. */

@@ -51,10 +51,11 @@ export class LocalOutput implements Output {
     readonly #later: ((run: () => void) => void) | undefined;
     /** Writes that wait for `later`. */
     readonly #waiting: (() => void)[] = [];
-    #lanes = 0;
-    #ids = HOST_IDS;
+    /** The numbers of lanes and of ids for host functions so far. Other threads may write into the same trace. */
+    readonly #numbers: Int32Array<ArrayBufferLike>;
 
-    constructor(sink: Sink, header: Header, clockwork: Clockwork, later?: (run: () => void) => void) {
+    constructor(sink: Sink, header: Header, clockwork: Clockwork, later?: (run: () => void) => void, numbers: Int32Array<ArrayBufferLike> = new Int32Array(2)) {
+        this.#numbers = numbers;
         this.#later = later;
         this.#sink = sink;
         this.#header = header;
@@ -73,12 +74,11 @@ export class LocalOutput implements Output {
     }
 
     lane(): number {
-        return this.#lanes++;
+        return Atomics.add(this.#numbers, 0, 1);
     }
 
     ids(count: number): number {
-        this.#ids += count;
-        return this.#ids - count;
+        return HOST_IDS + Atomics.add(this.#numbers, 1, count);
     }
 
     block(recorder: number, block: Uint8Array): void {
@@ -96,6 +96,8 @@ export class LocalOutput implements Output {
         });
     }
 
+    /** Takes a chunk of another thread. */
+    readonly chunk = (chunk: Uint8Array): void => this.#wait(() => this.#writer.chunk(chunk));
     readonly symbols = (table: Uint8Array): void => this.#wait(() => this.#writer.symbols(table));
     readonly parent = (recorder: number, payload: Uint8Array): void => this.#wait(() => this.#writer.parent(recorder, payload));
     readonly window = (recorder: number, body: Uint8Array): void => this.#wait(() => this.#writer.window(recorder, body));
@@ -112,7 +114,7 @@ export class LocalOutput implements Output {
     }
 
     finish(outcome: string): Summary | Promise<Summary> {
-        const { summary: input, stalls } = summarize(this.#clockwork, outcome, this.#clockwork.now(), this.#lanes, noStalls());
+        const { summary: input, stalls } = summarize(this.#clockwork, outcome, this.#clockwork.now(), this.#numbers[0]!, noStalls());
         this.write();
         for (const [start, nanos] of stalls) this.#writer.stall(start, nanos);
         const summary = this.#writer.finish(input);

@@ -27,6 +27,10 @@ export interface Codecs {
 /** Milliseconds between anchors. */
 const ANCHOR_PERIOD = 60_000;
 
+export function kindOf(chunk: Uint8Array): string {
+    return String.fromCharCode(...chunk.subarray(4, 8));
+}
+
 /** When the sink throws, the chunk is lost and its events are counted in a `LOST` chunk. Later chunks are tried again. */
 export class TraceWriter {
     readonly #sink: Sink;
@@ -65,6 +69,18 @@ export class TraceWriter {
         this.#tables.set(idBase, table);
         if (idBase < HOST_IDS) this.#probes += names.length;
         this.#put('SYMS', 0, 0, table);
+    }
+
+    /** Adds a chunk of another thread's writer. Its end has the number of its events. */
+    chunk(chunk: Uint8Array): void {
+        const kind = kindOf(chunk);
+        const payload = chunk.subarray(CHUNK_HEADER);
+        if (kind === 'SYMS') return this.symbols(payload);
+        if (kind !== 'ENDT') return void this.#give(chunk);
+        const { events, blocks, dropped_events } = JSON.parse(new TextDecoder().decode(payload)) as Summary;
+        this.#events += events;
+        this.#blocks += blocks;
+        this.#dropped += dropped_events;
     }
 
     /** Adds a recorder's block, unless it has no words. `SPAN` is for a profile's slow calls. */
