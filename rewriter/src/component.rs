@@ -123,7 +123,7 @@ pub fn is_component(wasm: &[u8]) -> bool {
 /// the options are not for components ([`ModuleFeature`]).
 pub fn rewrite_component(wasm: &[u8], options: &Options) -> Result<RewrittenComponent, Error> {
     check(options)?;
-    let makes_profile = matches!(options.recording, Recording::Profile { .. });
+    let makes_profile = options.recording.is_shadow_profile();
     // The core modules always import the recorder that is beside them.
     let clock = options.recording.clock();
     let recording = Recording::Imported(Imported { clock, ..Imported::default() });
@@ -227,7 +227,7 @@ fn check(options: &Options) -> Result<(), Error> {
     let feature = match options.recording {
         _ if options.names.is_some() => ModuleFeature::NameFile,
         _ if options.recording.has_allocations() => ModuleFeature::Allocations,
-        Recording::Imported(_) | Recording::Profile { .. } => return Ok(()),
+        Recording::Imported(_) | Recording::Profile { .. } | Recording::OwnProfile => return Ok(()),
         Recording::Inline(_) => ModuleFeature::InlineRecorder,
         Recording::Count | Recording::OwnCount | Recording::Sample => ModuleFeature::NativeStack,
     };

@@ -28,6 +28,15 @@ pub enum Recording {
         /// Whether that stack distinguishes one call of a function from the next, so that slow calls can be listed one by one.
         spans: bool,
     },
+    /// The same with spans and a memory that isn't shared. Only a host that finds that memory can read it while the guest runs
+    /// (`RecordedStore` of kperf-wasmtime), and it is there for pooled and pre-instantiated modules. The engine needs nothing special,
+    /// except several memories if the module has its own.
+    ///
+    /// ```wat
+    /// (memory 17 17 shared)  ;; what `Profile` adds
+    /// (memory 17 17)         ;; what this adds
+    /// ```
+    OwnProfile,
     /// A profile, by a recorder that is a part of the module and only counts the calls of each function. The host samples the open
     /// calls on the stack of the guest's thread, if it can. The engine must support shared memories, and several memories if the
     /// module has its own. The host supplies `kperf:host.flush`.
@@ -140,13 +149,20 @@ impl Recording {
         matches!(self, Recording::Inline(_))
     }
 
+    /// Whether it is a profile with a stack of its own.
+    pub fn is_shadow_profile(&self) -> bool {
+        matches!(self, Recording::Profile { .. } | Recording::OwnProfile)
+    }
+
     /// The times of events. A profile's are the host's.
     pub fn clock(&self) -> Clock {
         match self {
             Recording::Imported(Imported { clock, .. }) | Recording::Inline(Inline { clock, .. }) => *clock,
-            Recording::Profile { .. } | Recording::Count | Recording::OwnCount | Recording::Sample => {
-                Clock::Host
-            }
+            Recording::Profile { .. }
+            | Recording::OwnProfile
+            | Recording::Count
+            | Recording::OwnCount
+            | Recording::Sample => Clock::Host,
         }
     }
 
@@ -162,6 +178,7 @@ impl Recording {
             Recording::Inline(Inline { allocations, .. }) => allocations,
             Recording::Imported(_)
             | Recording::Profile { .. }
+            | Recording::OwnProfile
             | Recording::Count
             | Recording::OwnCount
             | Recording::Sample => Allocations::Off,

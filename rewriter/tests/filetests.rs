@@ -141,6 +141,7 @@ fn options(source: &str) -> Options {
                     "profile" => Recording::Profile { spans: false },
                     "profile-spans" => Recording::Profile { spans: true },
                     "count" => Recording::Count,
+                    "own-profile" => Recording::OwnProfile,
                     "own-count" => Recording::OwnCount,
                     "sample" => Recording::Sample,
                     other => panic!("unknown probe {other}"),

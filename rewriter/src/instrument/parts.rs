@@ -36,6 +36,7 @@ pub(crate) struct Parts {
     bodies: Vec<FunctionBody<'static>>,
     /// Pages of the added memory, by the number of functions.
     memory: Option<fn(u32) -> u32>,
+    is_shared: bool,
     /// Whether each probed function has a global with its count, after the other globals.
     counts: bool,
     globals: Vec<Global<'static>>,
@@ -93,6 +94,7 @@ impl Parts {
             functions: Vec::new(),
             bodies: Vec::new(),
             memory: None,
+            is_shared: true,
             counts: false,
             globals: Vec::new(),
             exports: Vec::new(),
@@ -202,6 +204,11 @@ impl Parts {
 
     pub(crate) fn has_exports(&self) -> bool {
         !self.exports.is_empty()
+    }
+
+    /// The same with a memory that isn't shared.
+    pub(crate) fn with_own_memory(self) -> Parts {
+        Parts { is_shared: false, ..self }
     }
 
     /// The same with counts in globals instead of a memory.
@@ -372,7 +379,7 @@ impl Parts {
             minimum: pages.into(),
             maximum: Some(pages.into()),
             memory64: false,
-            shared: true,
+            shared: self.is_shared,
             page_size_log2: None,
         }
         .encode(out);

@@ -100,11 +100,12 @@ const CASES: [Case; 43] = [
 
 /// The recordings, except the default. Results differ only by how much room there is.
 #[rustfmt::skip]
-const FORMS: [(&str, Recording); 8] = [
+const FORMS: [(&str, Recording); 9] = [
     ("inline", Recording::inline()),
     ("inline, leaves counted", Recording::inline_with(Leaf::Count)),
     ("profile", Recording::Profile { spans: false }),
     ("profile with spans", Recording::Profile { spans: true }),
+    ("profile in its own memory", Recording::OwnProfile),
     ("count", Recording::Count),
     ("count in globals", Recording::OwnCount),
     ("sample", Recording::Sample),

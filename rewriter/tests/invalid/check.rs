@@ -18,7 +18,7 @@ pub(crate) enum Outcome {
 }
 
 /// Number of forms for [`check`].
-pub(crate) const FORMS: usize = 11;
+pub(crate) const FORMS: usize = 12;
 
 /// Each recording, with and without probes around imports where that makes a difference.
 fn form(n: usize) -> Options {
@@ -33,6 +33,7 @@ fn form(n: usize) -> Options {
         7 => (Recording::Count, false),
         8 => (Recording::OwnCount, false),
         9 => (Recording::Sample, false),
+        10 => (Recording::OwnProfile, true),
         _ => (Recording::Count, true),
     };
     Options { recording, imports, ..Options::default() }

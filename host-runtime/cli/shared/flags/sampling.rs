@@ -89,7 +89,7 @@ impl RecordArgs {
     pub fn describe(&self, recording: &Recording, words: &mut Vec<String>) {
         let flags: &[&str] = match recording {
             Recording::Imported(_) | Recording::Inline(_) => &[],
-            Recording::Profile { spans: true } => &["--record", "profile"],
+            Recording::Profile { spans: true } | Recording::OwnProfile => &["--record", "profile"],
             Recording::Profile { spans: false } => &["--record", "profile", "--span-min", "off"],
             Recording::Count | Recording::OwnCount | Recording::Sample => {
                 &["--record", "profile", "--stack", "native"]

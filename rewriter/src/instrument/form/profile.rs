@@ -9,7 +9,11 @@ use crate::instrument::parts::{PartIndices, Parts};
 use kperf_abi::{names, recorder, shadow};
 use wasm_encoder::ValType;
 
-pub(super) struct Profile(pub(super) recorder::Form);
+pub(super) struct Profile {
+    pub(super) form: recorder::Form,
+    /// Whether threads share its memory.
+    pub(super) is_shared: bool,
+}
 
 impl Form for Profile {
     fn kind(&self) -> Kind {
@@ -21,7 +25,8 @@ impl Form for Profile {
     }
 
     fn parts(&self, _: Needs) -> Result<Parts, Error> {
-        Parts::of_recorder(self.0, shadow::pages)
+        let parts = Parts::of_recorder(self.form, shadow::pages)?;
+        Ok(if self.is_shared { parts } else { parts.with_own_memory() })
     }
 
     fn code(&self, parts: &Parts, places: &PartIndices) -> Result<Code, Error> {
