@@ -3,7 +3,6 @@
 mod compact;
 mod sql;
 
-use crate::shared::flags::spans::environment;
 use crate::shared::input;
 use crate::shared::output::{self, print};
 use crate::shared::symbols::SymbolArgs;
@@ -13,6 +12,7 @@ use crate::shared::traces::{self, Trace};
 use anyhow::{Context, bail};
 use indicatif::ProgressBar;
 use kperf_dataset::{Added, Adder, Error, Labels, Options, Store};
+use kperf_otlp::ResourceOptions;
 use sql::Engine;
 use std::cell::RefCell;
 use std::fs;
@@ -176,7 +176,7 @@ impl Opts {
     }
 
     fn options(&self) -> anyhow::Result<Options> {
-        let (service, attributes) = environment()?;
+        let ResourceOptions { service_name: service, attributes } = ResourceOptions::from_env()?;
         let of_resource = Labels::of_resource(attributes);
         let mut attributes = of_resource.attributes;
         for text in &self.attributes {

@@ -27,7 +27,8 @@ use std::time::Duration;
 ///
 /// These environment variables are read: OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _PROTOCOL, _COMPRESSION, _TIMEOUT,
 /// _CERTIFICATE, _CLIENT_CERTIFICATE, _CLIENT_KEY and _INSECURE, each also as OTEL_EXPORTER_OTLP_TRACES_...;
-/// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES; OTEL_BSP_MAX_EXPORT_BATCH_SIZE, how many spans a request has at most.
+/// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES; OTEL_TRACES_SAMPLER and _ARG, which traces have spans;
+/// OTEL_BSP_MAX_EXPORT_BATCH_SIZE, how many spans a request has at most.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {

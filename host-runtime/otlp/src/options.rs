@@ -1,5 +1,6 @@
 //! Options of spans: which calls, which ids, which sizes.
 
+use crate::sampler::Sampler;
 use kperf_trace::TraceContext;
 
 /// Which calls of a trace become spans, and how. The trace file keeps everything. Calls that these options leave out are
@@ -16,6 +17,8 @@ pub struct SpanOptions {
     /// If a parent isn't sampled, its calls get no spans: OpenTelemetry's exporters don't get such spans
     /// either. These calls are counted in [`Elided::unsampled`](crate::Elided::unsampled).
     pub parent: Option<TraceContext>,
+    /// Which traces are sampled. Calls of other traces get no spans, and are counted as those of a parent that isn't sampled.
+    pub sampler: Sampler,
     /// Calls that took fewer nanoseconds get no span.
     pub min_nanos: u64,
     /// How many levels of calls get spans; `None` for all.

@@ -1,5 +1,6 @@
 //! OpenTelemetry's trace of a call.
 
+use crate::sampler::Sampler;
 use crate::wire;
 use kperf_trace::TraceContext;
 
@@ -27,12 +28,15 @@ const IS_REMOTE: u32 = 0x200;
 
 impl Trace {
     /// A trace of our own.
-    pub(crate) fn new(id: [u8; 16]) -> Trace {
-        Trace { id, flags: TraceContext::SAMPLED, sampled: true, ..Trace::default() }
+    pub(crate) fn new(id: [u8; 16], sampler: Sampler) -> Trace {
+        Trace { id, flags: TraceContext::SAMPLED, sampled: sampler.samples(&id, None), ..Trace::default() }
     }
 
     /// The trace of another program's span.
-    pub(crate) fn of(context: &TraceContext) -> Trace {
+    pub(crate) fn of(context: &TraceContext, sampler: Sampler) -> Trace {
+        let sampled = sampler.samples(&context.trace_id, Some(context));
+        // A span that is made is sampled, whatever its parent is.
+        let flags = if sampled { context.flags | TraceContext::SAMPLED } else { context.flags };
         let mut state = Vec::new();
         if !context.state.is_empty() {
             wire::field(&mut state, 3, context.state.as_bytes());
@@ -40,10 +44,10 @@ impl Trace {
         Trace {
             id: context.trace_id,
             state,
-            flags: context.flags & KNOWN_FLAGS,
+            flags: flags & KNOWN_FLAGS,
             parent: u64::from_be_bytes(context.span_id),
             remote: true,
-            sampled: context.is_sampled(),
+            sampled,
         }
     }
 

@@ -4,9 +4,8 @@ use crate::shared::flags::filters::{CallArgs, CallChoice, check_names};
 use crate::shared::flags::parents::ParentArgs;
 use crate::shared::output;
 use crate::shared::traces;
-use anyhow::{Context, bail};
-use kperf_otlp::exporter::parse_pairs;
-use kperf_otlp::{Account, Limits, ProfileOptions, ResourceOptions, Roots, SpanOptions, Spans};
+use anyhow::bail;
+use kperf_otlp::{Account, ProfileOptions, ResourceOptions, Roots, SpanOptions, Spans};
 use kperf_profile::{Symbols, Unit};
 use kperf_trace::{Header, Item, TraceReader};
 use std::io::Read;
@@ -43,9 +42,10 @@ enum RootsArg {
 }
 
 impl SpanArgs {
-    /// The library's options for these calls. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` are read too.
+    /// The library's options for these calls. The environment is read too: `SpanOptions::from_env`.
     pub fn options(&self, calls: &CallArgs) -> anyhow::Result<SpanOptions> {
         let CallChoice { functions, depth, min_nanos } = calls.without_range_and_lane()?;
+        let environment = SpanOptions::from_env()?;
         Ok(SpanOptions {
             roots: match self.roots {
                 RootsArg::Call => Roots::PerCall,
@@ -58,9 +58,8 @@ impl SpanArgs {
             max_spans: self.max_spans,
             keep: (!functions.is_empty())
                 .then(|| -> kperf_otlp::Keep { Box::new(move |name| functions.matches(name)) }),
-            resource: self.resource()?,
-            limits: limits()?,
-            ..SpanOptions::default()
+            resource: self.resource(environment.resource),
+            ..environment
         })
     }
 
@@ -70,16 +69,18 @@ impl SpanArgs {
             bail!("--roots and --max-spans are for spans, and a profile has none");
         }
         Ok(ProfileOptions {
-            resource: self.resource()?,
+            resource: self.resource(ResourceOptions::from_env()?),
             seed: self.seed,
             parent: self.parent.context()?,
             ..ProfileOptions::default()
         })
     }
 
-    fn resource(&self) -> anyhow::Result<ResourceOptions> {
-        let (service_name, attributes) = environment()?;
-        Ok(ResourceOptions { service_name: self.service_name.clone().or(service_name), attributes })
+    fn resource(&self, environment: ResourceOptions) -> ResourceOptions {
+        ResourceOptions {
+            service_name: self.service_name.clone().or(environment.service_name),
+            ..environment
+        }
     }
 
     /// Fails if a pattern matches no function of the symbol tables before the trace's first events.
@@ -100,30 +101,6 @@ impl SpanArgs {
         let names = spans.symbols().iter().map(|symbol| symbol.display_name());
         check_names(&calls.without_range_and_lane()?.functions, names, None)?;
         Ok(account)
-    }
-}
-
-/// Keys and values.
-pub type Attributes = Vec<(String, String)>;
-
-/// The resource in the environment: `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`.
-pub fn environment() -> anyhow::Result<(Option<String>, Attributes)> {
-    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let attributes = variable("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
-    let attributes =
-        parse_pairs(&attributes).context("failed to read OTEL_RESOURCE_ATTRIBUTES of the environment")?;
-    Ok((variable("OTEL_SERVICE_NAME"), attributes))
-}
-
-/// How large a request may be: `OTEL_BSP_MAX_EXPORT_BATCH_SIZE` of the environment is how many spans.
-fn limits() -> anyhow::Result<Limits> {
-    const NAME: &str = "OTEL_BSP_MAX_EXPORT_BATCH_SIZE";
-    let Some(text) = std::env::var(NAME).ok().filter(|text| !text.trim().is_empty()) else {
-        return Ok(Limits::default());
-    };
-    match text.trim().parse() {
-        Ok(spans) if spans > 0 => Ok(Limits { spans, ..Limits::default() }),
-        _ => bail!("`{text}` in {NAME} is not a number of spans; give 1 or more"),
     }
 }
 

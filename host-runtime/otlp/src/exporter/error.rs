@@ -27,6 +27,13 @@ pub enum ErrorKind {
     Compression(String),
     /// The time limit is not a number of milliseconds.
     Timeout(String),
+    /// A variable of the environment has no meaning.
+    Variable {
+        /// Its name.
+        name: &'static str,
+        /// What is wrong with it.
+        what: String,
+    },
     /// An entry of a list isn't a name and a value.
     Pair(String),
     /// A pair in which a percent sign is not followed by two digits, or that is not UTF-8.
@@ -75,6 +82,9 @@ impl fmt::Display for Error {
         match &*self.kind {
             ErrorKind::Endpoint { endpoint, what } => {
                 write!(f, "`{endpoint}` is not an endpoint: {what}")
+            }
+            ErrorKind::Variable { name, what } => {
+                write!(f, "failed to read {name} of the environment: {what}")
             }
             ErrorKind::Protocol(text) if text == "http/json" => {
                 f.write_str("the protocol http/json is not supported; use http/protobuf or grpc")

@@ -42,12 +42,38 @@ pub fn profile_sink(config: Config, options: ProfileOptions) -> Result<(Spool, S
 /// How long a span waits for others to fill its request.
 const SENT_AFTER: Duration = Duration::from_secs(1);
 
-/// The spans of a trace that grows: its requests don't wait until they are full.
-struct LiveSpans(Spans<Tail>);
+/// A sink for a recorder, and its spans for an exporter of your own. They may be read as slowly as the exporter takes them: what is
+/// written and not read is in files, as with [`sink`].
+///
+/// # Errors
+///
+/// If the file can't be created.
+pub fn live_spans(options: SpanOptions) -> Result<(Spool, LiveSpans)> {
+    let (spool, tail) = Spool::temporary()?;
+    Ok((spool, LiveSpans { unread: Some((tail, options)), spans: None }))
+}
 
-impl Source for LiveSpans {
-    fn next_request(&mut self) -> Result<Option<Request>, BoxError> {
-        let LiveSpans(spans) = self;
+/// The spans of a trace that grows. A request isn't awaited until it is full: it has the spans of a second.
+pub struct LiveSpans {
+    /// Until the trace's beginning is read.
+    unread: Option<(Tail, SpanOptions)>,
+    spans: Option<Spans<Tail>>,
+}
+
+impl LiveSpans {
+    /// The next spans; `None` at the trace's end. Waits for them.
+    ///
+    /// # Errors
+    ///
+    /// If the trace can't be read any further.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<Request>, BoxError> {
+        if let Some((tail, options)) = self.unread.take() {
+            let rests = tail.rests();
+            self.spans = Some(Spans::new(TraceReader::new(tail)?, options));
+            rests.begin(SENT_AFTER);
+        }
+        let Some(spans) = &mut self.spans else { return Ok(None) };
         loop {
             match spans.next() {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -59,9 +85,15 @@ impl Source for LiveSpans {
             }
         }
     }
+}
+
+impl Source for LiveSpans {
+    fn next_request(&mut self) -> Result<Option<Request>, BoxError> {
+        self.next()
+    }
 
     fn progress(&mut self) -> SourceProgress {
-        self.0.progress()
+        self.spans.as_mut().map(Source::progress).unwrap_or_default()
     }
 }
 
@@ -73,12 +105,7 @@ impl Sending {
     /// If the configuration is invalid (certificates, headers), or a file or a thread can't be created.
     pub fn live(config: Config, options: SpanOptions, tail: Tail) -> Result<Sending> {
         let status = SendingStatus::new(Some(tail.ended()));
-        let open = move || {
-            let rests = tail.rests();
-            let spans = Spans::new(TraceReader::new(tail)?, options);
-            rests.begin(SENT_AFTER);
-            Ok(LiveSpans(spans))
-        };
+        let open = move || Ok(LiveSpans { unread: Some((tail, options)), spans: None });
         Sending::start_with(config, status, open)
     }
 

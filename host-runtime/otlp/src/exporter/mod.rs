@@ -14,6 +14,7 @@
 mod answer;
 mod config;
 mod delivery;
+mod environment;
 mod error;
 mod grpc;
 mod http;
@@ -30,7 +31,7 @@ mod tls;
 pub use config::{Compression, Config, Identity, Protocol, Signal};
 pub use delivery::{About, Delivery, Message};
 pub use error::{Error, ErrorKind, Result};
-pub use live::{profile_sink, sink};
+pub use live::{LiveSpans, live_spans, profile_sink, sink};
 pub use sending::{Sending, Stopper};
 pub use settings::{Settings, parse_pairs};
 pub use source::{BoxError, Source, SourceProgress};

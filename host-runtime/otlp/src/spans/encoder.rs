@@ -101,10 +101,11 @@ impl Encoder {
     pub(crate) fn new(header: Header, options: SpanOptions) -> Encoder {
         let ids = options.seed.map_or_else(|| Ids::of(&header), Ids::new);
         let parent = options.parent.as_ref().or(header.parent.as_ref());
-        let outer = parent.map(Trace::of);
+        let sampler = options.sampler;
+        let outer = parent.map(|context| Trace::of(context, sampler));
         let outer = match options.roots {
             Roots::PerCall => outer,
-            Roots::PerRun => Some(outer.unwrap_or_else(|| Trace::new(ids.trace(0)))),
+            Roots::PerRun => Some(outer.unwrap_or_else(|| Trace::new(ids.trace(0), sampler))),
         };
         let inner = match options.roots {
             Roots::PerCall => outer.clone(),
@@ -112,7 +113,7 @@ impl Encoder {
         };
         Encoder {
             min_ticks: (options.min_nanos as f64 * header.clock.ticks_per_second / 1e9).ceil() as u64,
-            lanes: Lanes::new(outer, inner),
+            lanes: Lanes::new(outer, inner, sampler),
             batch: Batch::new(options.limits),
             metrics: options.metrics.then(|| Gathered::new(&header)),
             heap: options.metrics.then(|| Heap::of(&header)),
@@ -236,8 +237,8 @@ impl Encoder {
     /// Begins the trace of a call from the host.
     fn begin_trace(&mut self) -> u64 {
         self.roots += 1;
-        let (ids, roots) = (self.ids, self.roots);
-        self.lanes.begin_trace(|| Trace::new(ids.trace(roots)))
+        let (ids, roots, sampler) = (self.ids, self.roots, self.options.sampler);
+        self.lanes.begin_trace(|| Trace::new(ids.trace(roots), sampler))
     }
 
     /// Adds a call without a span to the frame around it.

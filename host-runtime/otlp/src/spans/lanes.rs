@@ -2,6 +2,7 @@
 
 use super::functions::encoded;
 use crate::attribute::int;
+use crate::sampler::Sampler;
 use crate::trace::Trace;
 use kperf_trace::{CallParent, LaneId};
 use rustc_hash::FxHashMap;
@@ -19,6 +20,7 @@ pub(crate) struct Lanes {
     inner: Option<Trace>,
     /// The parents that the host set for all stacks of a recorder.
     of_recorders: FxHashMap<u32, Option<Trace>>,
+    sampler: Sampler,
 }
 
 /// A lane.
@@ -44,10 +46,18 @@ impl Lane {
 }
 
 impl Lanes {
-    pub(crate) fn new(outer: Option<Trace>, inner: Option<Trace>) -> Lanes {
+    pub(crate) fn new(outer: Option<Trace>, inner: Option<Trace>, sampler: Sampler) -> Lanes {
         let first = Lane::new(LaneId::default(), None);
         let by_id = FxHashMap::from_iter([(first.id, 0)]);
-        Lanes { list: vec![first], by_id, current: 0, outer, inner, of_recorders: FxHashMap::default() }
+        Lanes {
+            list: vec![first],
+            by_id,
+            current: 0,
+            outer,
+            inner,
+            of_recorders: FxHashMap::default(),
+            sampler,
+        }
     }
 
     /// The lane that was selected last.
@@ -78,7 +88,7 @@ impl Lanes {
 
     /// The host sets the parent of its next calls.
     pub(crate) fn say(&mut self, parent: &CallParent) {
-        let trace = parent.context.as_ref().map(Trace::of);
+        let trace = parent.context.as_ref().map(|context| Trace::of(context, self.sampler));
         match parent.stack {
             Some(stack) => {
                 let index = self.index(LaneId { recorder: parent.recorder, stack });
