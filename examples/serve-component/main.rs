@@ -137,7 +137,7 @@ impl Server {
 
         // These two lines were not there. What the instance calls is below the caller's span.
         let mut store = self.component.store(store)?;
-        store.set_parent(parent);
+        store.set_parent(parent)?;
 
         let handling = tokio::spawn(async move {
             // `call_async` closes what a trap leaves open, and tells apart the time in which the guest waits.

@@ -300,7 +300,7 @@ impl Server {
         match &self.recorder {
             Some(recorder) => {
                 let mut store = recorder.recorded_store(store)?;
-                store.set_parent(parent);
+                store.set_parent(parent)?;
                 let answer = async |store: &mut kperf_wasmtime::RecordedStore<StoreData>| {
                     self.pre.answer(store, request, sender).await
                 };

@@ -65,6 +65,8 @@ pub enum ErrorKind {
         /// Events that are not in the trace, without those that the sink was given last.
         dropped_events: u64,
     },
+    /// A call is open that is recorded, and its parent can't change any more.
+    CallOpen,
     /// The process is a child, made by `fork`, of the one that records. It may make a recorder of its own.
     Forked,
 }
@@ -130,6 +132,9 @@ impl fmt::Display for Error {
                 "the trace's sink has taken nothing for {time:?}: the trace has no end, {dropped_events} events and what the sink \
                  was given last are lost"
             ),
+            ErrorKind::CallOpen => {
+                f.write_str("a recorded call is open, which keeps its parent: set the parent before the call")
+            }
             ErrorKind::Forked => f.write_str(
                 "the process is a child, made by `fork`, of the one that records: build a recorder of its own",
             ),

@@ -265,5 +265,6 @@ pub use outlet::when_full::WhenFull;
 pub use profile::sampling::Sampling;
 pub use recorder::builder::Builder;
 pub use recorder::handle::Recorder;
+pub use recorder::pool::PoolProbes;
 pub use recorder::symbols::symbols;
 pub use writer::rotation::Rotation;

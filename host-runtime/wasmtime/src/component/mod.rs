@@ -5,9 +5,11 @@
 
 mod lanes;
 mod linker;
+mod modules;
 mod profiled;
 mod store;
 
 pub(crate) use linker::define;
+pub(crate) use modules::define as define_modules;
 pub use store::RecordedStore;
 pub(crate) use store::Stores;

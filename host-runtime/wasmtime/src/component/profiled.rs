@@ -1,9 +1,8 @@
 //! Profiles of components.
 #![allow(unsafe_code)] // A component's memory can't be reached in another way by other threads.
 
-use super::lanes::{NO_RECORDER, StoreLanes};
+use super::lanes::{Inner, NO_RECORDER, RestingProfile, StoreLanes};
 use crate::lanes::core::LaneEvents;
-use crate::lanes::memory::LaneMemory;
 use crate::link::guards::ProfiledGuard;
 use crate::profile::sampling::Sampling;
 use crate::profile::{Counts, Profiled, Shadow, Stack};
@@ -31,16 +30,29 @@ impl StoreLanes {
         }
         let mut inner = self.inner();
         inner.check_new(address.addr().get())?;
-        if !inner.records() {
-            return Ok(());
-        }
+        let address = address.expose_provenance().get();
+        self.open_profile(&mut inner, RestingProfile { address, bytes, first, functions })
+    }
+
+    /// Opens the lane of a profile's recorder, if it records and there is memory for it.
+    pub(super) fn open_profile(&self, inner: &mut Inner, resting: RestingProfile) -> wasmtime::Result<()> {
+        let recording = &self.recording;
+        let RestingProfile { address, bytes, first, functions } = resting;
+        let pointer = NonNull::new(std::ptr::with_exposed_provenance_mut(address));
+        let pointer = pointer.ok_or_else(|| wasmtime::Error::msg(NO_RECORDER))?;
         // SAFETY: the caller has seen a memory of this size at the address, in the store with `self` as its
         // lanes. No memory of its engine moves when it grows (`define` has seen to that), so it stays there as
         // long as the store. Before `RecordedStore` drops the store, it closes the profile and takes it from
         // the sampler: the counts are not used after that.
-        let counts = unsafe { Counts::of_component(address, bytes, first, functions) };
+        let counts = unsafe { Counts::of_component(pointer, bytes, first, functions) };
         let counts = counts.ok_or_else(|| wasmtime::Error::msg(NO_RECORDER))?;
-        let core = recording.open_lane(LaneMemory::own(), LaneEvents::SlowCalls);
+        let open = || recording.open_own_lane(LaneEvents::SlowCalls, bytes);
+        let Some(core) = inner.records().then(open).flatten() else {
+            if !inner.is_closed {
+                inner.resting_profiles.push(resting);
+            }
+            return Ok(());
+        };
         if inner.is_async {
             core.set_async();
         }
@@ -51,11 +63,13 @@ impl StoreLanes {
         let stack = Stack::Shadow(Shadow::of_instance(counts.clone()));
         let parent = inner.parent.as_ref().map(SpanLink::from);
         let profiled =
-            Arc::new(Profiled::new(core, counts, stack, self.calls.clone(), sampling, true).below(parent));
+            Arc::new(Profiled::new(core, counts, stack, self.calls.clone(), sampling, false).below(parent));
         // Even if this fails, the calls are counted and the guest runs.
         if let Err(error) = recording.sampler.add(profiled.clone()) {
             recording.outlet.note_unsampled(&error.to_string());
         }
+        // It counts from here on.
+        profiled.set_on(true);
         inner.profiles.push(ProfiledGuard { recording: recording.clone(), profiled });
         Ok(())
     }

@@ -1,11 +1,12 @@
 //! Stores whose lanes end before they are dropped.
 
 use super::lanes::{StoreLanes, address_of};
+#[cfg(doc)]
+use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::lanes::core::LaneCore;
 use crate::lanes::lane::watched;
 use crate::lanes::reason::reason_of;
-use crate::link::guards::Guards;
 use crate::link::inlined::Inlined;
 use crate::recording::Recording;
 use kperf_abi::word::Reason;
@@ -35,8 +36,6 @@ impl Stores {
 /// Use it as a `Store`, through [`AsContextMut`]. The store can't be taken out.
 pub struct RecordedStore<T: 'static> {
     shared: Arc<StoreLanes>,
-    /// Of its modules.
-    guards: Guards,
     store: Store<T>,
 }
 
@@ -44,23 +43,29 @@ impl<T: 'static> RecordedStore<T> {
     pub(crate) fn new(recording: &Arc<Recording>, store: Store<T>) -> Result<RecordedStore<T>> {
         let shared = StoreLanes::new(recording, &store)?;
         recording.stores.by_address().insert(shared.data, shared.clone());
-        Ok(RecordedStore { shared, guards: Guards::default(), store })
+        Ok(RecordedStore { shared, store })
     }
 
     /// [`Recorder::link_inlined`](crate::Recorder::link_inlined) for modules in this store. Here they may be rewritten
-    /// for `kperf_rewriter::Recording::OwnCount` too, if [`Recorder::native_code`](crate::Recorder::native_code) knows their code.
+    /// for `kperf_rewriter::Recording::OwnProfile` too, and for `OwnCount` if [`Recorder::native_code`](crate::Recorder::native_code) knows
+    /// their code.
     ///
     /// # Errors
     ///
     /// As there. A module with counts in globals whose code is not known, or whose globals aren't found, fails to be instantiated.
     pub fn link_inlined(&mut self, linker: &mut Linker<T>) -> Result<Inlined> {
-        Inlined::link_kept(&self.shared.recording, &mut self.store, linker, &self.guards)
+        Inlined::link_kept(&self.shared.recording, &mut self.store, linker, &self.shared.guards)
     }
 
-    /// Sets the parent of the host's calls: for example a span of the host, or the request that it serves. Call it before
-    /// instantiating a component. Calls of a parent that isn't sampled are not recorded.
-    pub fn set_parent(&mut self, context: Option<TraceContext>) {
-        self.shared.inner().parent = context;
+    /// Sets the parent of the host's next calls: for example a span of the host, or the request that it serves. Calls of a parent that
+    /// isn't sampled are not recorded. An instance that is kept can have another parent for each call. It hands the current blocks
+    /// over, which takes some microseconds; in a profile it begins a window.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::CallOpen`] if a call is open that is recorded: it keeps its parent. [`ErrorKind::Forked`] in a forked child.
+    pub fn set_parent(&mut self, context: Option<TraceContext>) -> Result<()> {
+        self.shared.set_parent(context)
     }
 
     /// Calls the guest through `call`. If that fails, closes the frames that the guest opened, with the reason that
@@ -72,7 +77,9 @@ impl<T: 'static> RecordedStore<T> {
     pub fn call<R>(&mut self, call: impl FnOnce(&mut Self) -> wasmtime::Result<R>) -> wasmtime::Result<R> {
         let shared = self.shared.clone();
         let open = shared.begin();
+        let modules = shared.modules.begin(&mut self.store);
         let result = call(self);
+        modules.settle(&mut self.store, &result);
         open.settle(&result);
         result
     }
@@ -89,16 +96,20 @@ impl<T: 'static> RecordedStore<T> {
     ) -> wasmtime::Result<R> {
         let shared = self.shared.clone();
         shared.set_async();
+        shared.modules.instances().set_async();
         let open = shared.begin();
+        let modules = shared.modules.begin(&mut self.store);
         let result = watched(call(self), |waits| shared.wait(waits)).await;
+        modules.settle(&mut self.store, &result);
         open.settle(&result);
         result
     }
 
-    /// How many recorders have begun: one for each instance of a component with core modules.
+    /// How many recorders have begun: one for each instance of a component with core modules, and one for each module's that makes a
+    /// profile ([`Recorder::add_profiles_to_linker`](crate::Recorder::add_profiles_to_linker)).
     pub fn lanes(&self) -> usize {
         let inner = self.shared.inner();
-        inner.lanes.len() + inner.profiles.len()
+        inner.lanes.len() + inner.profiles.len() + self.shared.modules.profiles()
     }
 }
 
@@ -125,7 +136,7 @@ impl<T: 'static> Drop for RecordedStore<T> {
         self.shared.recording.stores.by_address().remove(&self.shared.data);
         // The memories exist until the store is dropped, after this.
         drop((lanes, profiles));
-        self.guards.close();
+        self.shared.guards.close();
     }
 }
 
@@ -134,6 +145,7 @@ impl StoreLanes {
     fn wait(&self, waits: bool) {
         self.each(if waits { LaneCore::suspend } else { LaneCore::resume });
         self.wait_profiles(waits);
+        self.modules.instances().wait(waits);
     }
 
     /// A host's call begins.

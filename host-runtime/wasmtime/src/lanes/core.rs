@@ -12,11 +12,12 @@ use crate::clock::cell::TickerCell;
 use crate::clock::ticker::Ticker;
 use crate::clock::waits::WaitReader;
 use crate::outlet::Outlet;
+use crate::outlet::memory_use::Grant;
 use crate::outlet::notice::Notice;
 use crate::outlet::queue::{Block, Full, Pause, Sent, Suspension};
 use crate::outlet::stats::Progress;
 use abandoned::Abandoned;
-use kperf_abi::block::{BlockHeader, CAPACITY, HEADER_LEN, START};
+use kperf_abi::block::{BlockHeader, HEADER_LEN, START};
 use kperf_abi::word::{LEAVE, Reason, TIME, TIME_LIMIT, Word};
 use kperf_trace::{CallParent, TraceContext, Waits};
 use std::mem;
@@ -24,9 +25,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use taking::Taken;
-
-/// Where the last event of a block may begin: see `recorder.wat`.
-pub(crate) const LAST_START: u32 = (START + CAPACITY - 28) as u32;
 
 /// The events in a lane's blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +64,8 @@ pub(crate) struct LaneCore {
     /// How far the waits of its guest's thread were read: `WaitKey`.
     waits_of: AtomicUsize,
     waits_read: AtomicU64,
+    /// The memory of the gate's lists.
+    lists: Grant,
 }
 
 #[derive(Default)]
@@ -92,6 +92,8 @@ struct Gate {
 
 /// How many suspensions, or pauses, are kept for one block. The time of the others counts as the guest's.
 const MOST_SUSPENSIONS: usize = 1 << 14;
+/// How many of them get memory at a time.
+const LIST_STEP: usize = 64;
 /// A shorter pause is not recorded.
 const SHORT_PAUSE: Duration = Duration::from_micros(2);
 
@@ -106,6 +108,7 @@ impl LaneCore {
     ) -> LaneCore {
         let ticker = outlet.ticker.as_ref().map(|ticker| ticker.cell().clone());
         LaneCore {
+            lists: outlet.memory.nothing(),
             outlet,
             number,
             memory,
@@ -125,6 +128,7 @@ impl LaneCore {
     /// Reuses a closed lane with a memory of its own as a new lane.
     pub(crate) fn renew(&mut self, number: u32, closed: bool) {
         self.number = number;
+        self.lists.give_back();
         self.memory.renew();
         self.gate = Mutex::new(Gate { closed, ..Gate::default() });
         *self.is_async.get_mut() = false;
@@ -181,7 +185,7 @@ impl LaneCore {
             if gate.closed {
                 return;
             }
-            if gate.suspensions.len() < MOST_SUSPENSIONS {
+            if self.may_note(gate.suspensions.len()) {
                 gate.suspensions.push(Suspension { start, end });
             }
             if self.has_waits() {
@@ -220,7 +224,7 @@ impl LaneCore {
         let gate = self.gate();
         let position = self.memory.position();
         let last = position.saturating_sub(4);
-        let has_room = (START + HEADER_LEN..=LAST_START as usize).contains(&(last as usize));
+        let has_room = (START + HEADER_LEN..=self.memory.last_start() as usize).contains(&(last as usize));
         if !has_room
             || gate.has_left(last)
             || self.memory.load(last) != LEAVE
@@ -270,7 +274,7 @@ impl LaneCore {
             let paused = end.saturating_sub(start);
             Progress::add(&self.outlet.progress.flush_ticks, paused);
             let is_short = self.spans || paused < self.outlet.clock.ticks(SHORT_PAUSE);
-            if !is_short && !gate.closed && gate.pauses.len() < MOST_SUSPENSIONS {
+            if !is_short && !gate.closed && self.may_note(gate.pauses.len()) {
                 gate.pauses.push(Pause { start, end, wait: None });
             }
         }
@@ -298,6 +302,12 @@ impl LaneCore {
             .is_some_and(|state| state.depth > 0)
     }
 
+    /// Whether a list of the gate's with so many elements gets another one.
+    fn may_note(&self, count: usize) -> bool {
+        let needs_more = count > 0 && count.is_multiple_of(LIST_STEP);
+        count < MOST_SUSPENSIONS && (!needs_more || self.lists.grow(LIST_STEP * 2 * size_of::<Pause>()))
+    }
+
     /// What a block without room in the queue does.
     fn full(&self) -> Full {
         if self.waits() { Full::Wait } else { Full::Drop }
@@ -317,8 +327,13 @@ impl LaneCore {
             pauses: mem::take(&mut gate.pauses),
             unplaced: mem::take(&mut gate.unplaced),
         };
-        match self.outlet.queue.send_block(&self.outlet.clock, block, full) {
-            Sent::Yes => gate.sent = true,
+        self.outlet.check_sink();
+        let report = |time, is_first| self.outlet.note_wait(time, is_first);
+        match self.outlet.queue.send_block(&self.outlet.clock, block, full, &report) {
+            Sent::Yes => {
+                gate.sent = true;
+                self.lists.give_back();
+            }
             Sent::Dropped { block, events, first } => {
                 gate.lost = block.lost + events;
                 gate.parents = block.parents;
@@ -445,7 +460,7 @@ mod tests {
         let engine = wasmtime::Engine::default();
         let recorder =
             Recorder::builder().clock(ClockChoice::Test).sink(sink).build(&engine).expect("a recorder");
-        let lane = recorder.recording.open_lane(LaneMemory::own(), LaneEvents::AllCalls);
+        let lane = recorder.recording.open_own_lane(LaneEvents::AllCalls, 0).expect("room");
         let mut state = RecorderState::default();
         let mut pen = Pen { lane: &lane, state: &mut state };
         pen.init();

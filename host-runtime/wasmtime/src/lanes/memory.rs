@@ -8,15 +8,26 @@
 #![allow(unsafe_code)] // A SharedMemory has no other access than by pointer.
 
 use crate::clock::cell::TickerCell;
+use crate::outlet::memory_use::{Grant, MemoryUse};
 use kperf_abi::block::{BEGUN, CAPACITY, END_MARK, HEADER_LEN, LOST, MEMORY_PAGES, POSITION, STACKS, START};
 use kperf_abi::word::WIDE_TIME;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use wasmtime::{Engine, MemoryType, SharedMemory};
 
 /// Words in a memory. A power of two, so that a mask keeps addresses inside.
 const LEN: usize = MEMORY_PAGES as usize * 65536 / 4;
 const _: () = assert!(LEN.is_power_of_two() && LEN * 4 == START + CAPACITY);
+
+/// How much memory of the recording's a memory takes that others may fill.
+pub(crate) const BYTES: usize = LEN * 4;
+/// How much a memory of our own takes at first. The rest of its pages is not touched.
+const BYTES_AT_FIRST: usize = 16 << 10;
+/// An event begins so far before the end of a block: see `recorder.wat`.
+const RESERVE: usize = 28;
+/// Where the last event of a full block may begin.
+const LAST_START: u32 = (START + CAPACITY - RESERVE) as u32;
 
 /// Address of the first word of a block.
 const FIRST: usize = START + HEADER_LEN;
@@ -35,6 +46,9 @@ pub(crate) struct LaneMemory {
     end: End,
     /// No stack from this number on has run, as far as the host knows.
     stacks: AtomicU32,
+    /// Where the last event of its block may begin.
+    last_start: AtomicU32,
+    pub(crate) grant: Grant,
 }
 
 /// The owner of the memory that `words` points into.
@@ -94,12 +108,19 @@ impl LaneMemory {
     }
 
     /// A memory that [`LaneMemory::new_shared`] made, for a recorder that starts anew.
-    pub(crate) fn shared(memory: SharedMemory) -> LaneMemory {
+    pub(crate) fn shared(memory: SharedMemory, grant: Grant) -> LaneMemory {
         let data = memory.data();
         assert!(data.len() >= LEN * 4, "a memory of {MEMORY_PAGES} pages");
         let words = NonNull::from(data).cast();
         let end = End::OF_MODULE;
-        let memory = LaneMemory { words, owner: Owner::Shared(memory), end, stacks: AtomicU32::new(STACKS) };
+        let memory = LaneMemory {
+            words,
+            owner: Owner::Shared(memory),
+            end,
+            stacks: AtomicU32::new(STACKS),
+            last_start: AtomicU32::new(LAST_START),
+            grant,
+        };
         for word in memory.words().iter().take(FIRST / 4) {
             word.store(0, Ordering::Relaxed);
         }
@@ -108,9 +129,9 @@ impl LaneMemory {
     }
 
     /// The memory of a recorder inside an instance, which is about to begin. `None` if it is too small for one.
-    pub(crate) fn of_instance(memory: SharedMemory) -> Option<LaneMemory> {
+    pub(crate) fn of_instance(memory: SharedMemory, grant: Grant) -> Option<LaneMemory> {
         (memory.data().len() >= LEN * 4).then(|| {
-            let memory = LaneMemory { end: End::Marks, ..LaneMemory::shared(memory) };
+            let memory = LaneMemory { end: End::Marks, ..LaneMemory::shared(memory, grant) };
             memory.clear();
             memory
         })
@@ -122,12 +143,14 @@ impl LaneMemory {
     ///
     /// `MEMORY_PAGES` pages are at the address, and stay until the lane is closed and retired. Until then only the recorder
     /// and we write to them.
-    pub(crate) unsafe fn of_component(address: NonNull<u8>) -> LaneMemory {
+    pub(crate) unsafe fn of_component(address: NonNull<u8>, grant: Grant) -> LaneMemory {
         let memory = LaneMemory {
             words: address.cast(),
             owner: Owner::Component,
             end: End::Marks,
             stacks: AtomicU32::new(0),
+            last_start: AtomicU32::new(LAST_START),
+            grant,
         };
         memory.clear();
         memory
@@ -170,17 +193,46 @@ impl LaneMemory {
         self.words.as_ptr().addr() == address
     }
 
-    /// A memory for a recorder in Rust.
-    pub(crate) fn own() -> LaneMemory {
+    /// A memory for a recorder in Rust; `None` if there is no room for it.
+    pub(crate) fn own(memory: &Arc<MemoryUse>) -> Option<LaneMemory> {
+        Some(LaneMemory::own_with(memory.grant(BYTES_AT_FIRST)?))
+    }
+
+    /// One for a lane that records nothing.
+    pub(crate) fn unused(memory: &Arc<MemoryUse>) -> LaneMemory {
+        LaneMemory::own_with(memory.nothing())
+    }
+
+    fn own_with(grant: Grant) -> LaneMemory {
         let words = OwnWords::new();
         let memory = LaneMemory {
             words: words.0,
             owner: Owner::Own { _words: words },
             end: End::Position,
             stacks: AtomicU32::new(0),
+            last_start: AtomicU32::new((BYTES_AT_FIRST - RESERVE) as u32),
+            grant,
         };
         memory.clear();
         memory
+    }
+
+    /// Where the last event of its block may begin.
+    #[inline]
+    pub(crate) fn last_start(&self) -> u32 {
+        self.last_start.load(Ordering::Relaxed)
+    }
+
+    /// Makes the block of a memory of our own twice as long, if there is room. Called by its recorder.
+    pub(crate) fn grow(&self) -> bool {
+        let last_start = self.last_start();
+        let now = last_start as usize + RESERVE;
+        let then = (now * 2).min(BYTES);
+        let is_granted = last_start < LAST_START && self.grant.grow(then - now);
+        if is_granted {
+            self.last_start.store((then - RESERVE) as u32, Ordering::Relaxed);
+        }
+        is_granted
     }
 
     /// Clears a memory of our own for another recorder.
@@ -369,7 +421,7 @@ mod tests {
 
     #[test]
     fn a_block_is_copied_up_to_the_position() {
-        let memory = LaneMemory::own();
+        let memory = LaneMemory::own(&MemoryUse::new(BYTES)).expect("room");
         for (n, address) in (START as u32..START as u32 + 24).step_by(4).enumerate() {
             memory.store(address, n as u32);
         }
@@ -420,7 +472,7 @@ mod tests {
 
     #[test]
     fn a_memory_that_is_used_again_is_empty() {
-        let memory = LaneMemory::own();
+        let memory = LaneMemory::own(&MemoryUse::new(BYTES)).expect("room");
         memory.save_depth(5, 9);
         (START..START + HEADER_LEN).step_by(4).for_each(|address| memory.store(address as u32, 3));
         memory.set_position(FIRST as u32 + 400);
@@ -436,7 +488,7 @@ mod tests {
 
     #[test]
     fn a_position_that_no_recorder_writes_copies_nothing() {
-        let memory = LaneMemory::own();
+        let memory = LaneMemory::own(&MemoryUse::new(BYTES)).expect("room");
         for position in [0, 4096, 131_076, u32::MAX] {
             memory.set_position(position);
             let mut block = Vec::new();

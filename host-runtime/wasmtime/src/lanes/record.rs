@@ -1,7 +1,7 @@
 //! The recorder in Rust: does exactly what `recorder.wat` does. Host functions run it, and the host when it acts
 //! on a recorder module's lane.
 
-use super::core::{LAST_START, LaneCore};
+use super::core::LaneCore;
 use super::state::RecorderState;
 use kperf_abi::block::{HEADER_LEN, STACKS, START};
 use kperf_abi::word::{LEAVE, MAX_PAYLOAD, Reason, TIME, TIME_LIMIT, WIDE_TIME, Word};
@@ -84,7 +84,7 @@ impl Pen<'_> {
         let mut position = memory.position();
         if let Some(ticker) = &self.lane.ticker {
             let now = ticker.load();
-            if now != self.state.last || position > LAST_START {
+            if now != self.state.last || position > memory.last_start() {
                 position = self.make_room(now);
             }
             memory.put(position, word);
@@ -93,7 +93,7 @@ impl Pen<'_> {
         }
         let now = self.lane.outlet.clock.now();
         let mut delta = now.wrapping_sub(self.state.last);
-        if delta >= TIME_LIMIT || position > LAST_START {
+        if delta >= TIME_LIMIT || position > memory.last_start() && !memory.grow() {
             position = self.make_room(now);
             delta = 0;
         } else {
@@ -213,7 +213,7 @@ impl Pen<'_> {
     #[inline(never)]
     fn make_room(&mut self, mut now: u64) -> u32 {
         let memory = &self.lane.memory;
-        if memory.position() > LAST_START {
+        if memory.position() > memory.last_start() && !memory.grow() {
             self.flush();
             if self.lane.ticker.as_ref().is_some_and(|ticker| ticker.load() == 0) {
                 // The time was too old for this event, too.

@@ -15,7 +15,7 @@ use wasmtime::{AsContextMut, Result};
 /// A lane in a store's data. [`Recorder::host_lane`](crate::Recorder::host_lane) makes one for each store, and
 /// the functions of [`Recorder::add_to_linker`](crate::Recorder::add_to_linker) write to it.
 ///
-/// It takes its memory at the first event; a lane that records nothing costs some nanoseconds. When it is dropped, with its store,
+/// It takes its memory at the first event, 16 KiB and more while its block fills, up to 128 KiB; a lane that records nothing costs some nanoseconds. When it is dropped, with its store,
 /// it hands its block over and closes the open frames.
 pub struct HostLane {
     recording: Arc<Recording>,
@@ -30,6 +30,8 @@ pub struct HostLane {
     sampled: Option<bool>,
     /// The parent of the next calls, until there is a lane to keep it.
     parent: Option<TraceContext>,
+    /// Whether there was no memory for it.
+    is_refused: bool,
 }
 
 /// The token of a frame that isn't recorded. No frame is so deep, so it never closes one.
@@ -45,6 +47,7 @@ impl HostLane {
             choice: None,
             sampled: None,
             parent: None,
+            is_refused: false,
         }
     }
 
@@ -88,7 +91,7 @@ impl HostLane {
     /// The lane, if it records. The first time it takes one.
     fn recorded(&mut self) -> Option<Pen<'_>> {
         self.choose();
-        if self.open.is_none() && self.is_recording() {
+        if self.open.is_none() && self.is_recording() && !self.is_refused {
             self.begin();
         }
         Some(Pen { lane: self.open.as_ref()?, state: &mut self.state })
@@ -96,7 +99,10 @@ impl HostLane {
 
     fn begin(&mut self) {
         self.recording.note(Answered::ByHost);
-        let core = self.recording.open_host_lane();
+        let Some(core) = self.recording.open_host_lane() else {
+            self.is_refused = true;
+            return;
+        };
         core.notice_async();
         let mut pen = Pen { lane: &core, state: &mut self.state };
         pen.init();
@@ -137,7 +143,14 @@ impl HostLane {
     #[cold]
     fn enter_first(&mut self, func_id: u32) -> u32 {
         // A call that began while it rested is not recorded.
-        self.recorded().map_or(NO_FRAME, |mut pen| pen.enter(func_id))
+        if let Some(mut pen) = self.recorded() {
+            return pen.enter(func_id);
+        }
+        if self.is_refused && self.is_recording() {
+            // And its leave.
+            self.recording.outlet.refused.count(2);
+        }
+        NO_FRAME
     }
 
     /// Calls the guest through `call`. If that fails, closes the frames that the guest opened, with the reason that [`reason_of`]
@@ -279,6 +292,8 @@ fn open<S: AsContextMut>(
     is_async: bool,
 ) -> Option<(Arc<LaneCore>, Before)> {
     lanes.with(store, |lane| {
+        // There may be memory now.
+        lane.is_refused = false;
         let pen = lane.settled_or_first()?;
         if is_async {
             pen.lane.set_async();

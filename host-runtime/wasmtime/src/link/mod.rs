@@ -1,5 +1,6 @@
 //! The ways to give a guest its recorder: a module in the store, one inside the guest, functions of the host.
 
+pub(crate) mod attach;
 pub(crate) mod guards;
 pub(crate) mod host_functions;
 pub(crate) mod host_lane;

@@ -5,7 +5,7 @@ use crate::clock::source::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lanes::core::{LaneCore, LaneEvents};
 use crate::lanes::lane::Lane;
-use crate::lanes::memory::LaneMemory;
+use crate::lanes::memory::{BYTES, LaneMemory};
 use crate::lanes::state::StateGlobals;
 use crate::outlet::Outlet;
 use crate::recording::Recording;
@@ -34,12 +34,22 @@ impl Linking {
         recording.check_clock_beside()?;
         let module = recording.module()?;
         recording.note(Answered::ByModule);
+        let engine = |error: wasmtime::Error| ErrorKind::Engine(error.into());
         let spare = recording.spare_memories.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let memory = match spare {
-            Some(memory) => memory,
-            None => LaneMemory::new_shared(&recording.engine).map_err(|e| ErrorKind::Engine(e.into()))?,
+        let new = || LaneMemory::new_shared(&recording.engine).map_err(engine);
+        let (memory, grant) = match spare {
+            Some((memory, grant)) => (memory, Some(grant)),
+            None => match recording.grant(BYTES) {
+                Some(grant) => (new()?, Some(grant)),
+                None => (recording.refused_memory(new)?, None),
+            },
         };
-        let core = recording.open_lane(LaneMemory::shared(memory.clone()), LaneEvents::AllCalls);
+        let core = match grant {
+            Some(grant) => {
+                recording.open_lane(LaneMemory::shared(memory.clone(), grant), LaneEvents::AllCalls)
+            }
+            None => recording.refused_lane(memory.clone()),
+        };
         // Owned by the function, which the store owns: when the store goes, the lane is closed.
         let guard = LaneGuard { core: core.clone(), recording: recording.clone() };
         let flush = Func::wrap(&mut store, move |mut caller: Caller<'_, T>, address: u32, length: u32| {

@@ -1,5 +1,6 @@
 //! Notices to the embedder while a recording runs.
 
+use std::time::Duration;
 use std::{fmt, io};
 
 /// A problem of a recording, reported when it happens: see [`Builder::on_notice`](crate::Builder::on_notice).
@@ -15,10 +16,26 @@ pub enum Notice<'a> {
         /// How many events are lost so far, in the whole recording.
         lost_events: u64,
     },
+    /// The sink holds a write for so long, in which no event is lost yet. It is reported again only after a write that was faster.
+    SinkBlocks {
+        /// How long the write has taken so far: a second or more.
+        time: Duration,
+    },
+    /// A guest waited for so long, because the queue is full: the sink is slower than the guests. It is reported again only after half
+    /// of the queue was free.
+    GuestWaits {
+        /// How long it has waited so far: a tenth of a second or more.
+        time: Duration,
+    },
+    /// The sink panicked. Nothing more is written, and guests go on.
+    SinkPanicked,
     /// The next file of a rotated trace could not be created. The current file goes on; the next try is in a second.
     NextFileFailed(&'a io::Error),
     /// The queue is full, and a block is dropped. Reported again only after half of the queue was free.
     QueueFull,
+    /// The memory for recording ([`Builder::memory_limit`](crate::Builder::memory_limit)) is used up, and a store or instance is not
+    /// recorded. Reported again only after half of it was free.
+    MemoryFull,
     /// An instance of a profile has no samples: its calls are counted, without times. Each reason is reported once; the
     /// trace says for how many instances.
     CountsOnly {
@@ -34,8 +51,16 @@ impl fmt::Display for Notice<'_> {
             Notice::WriteWorks { lost_events } => {
                 write!(f, "the trace can be written again, {lost_events} events are lost so far")
             }
+            Notice::SinkBlocks { time } => write!(f, "the trace's sink has held a write for {time:.1?}"),
+            Notice::GuestWaits { time } => {
+                write!(f, "the writer can't keep up, a guest has waited {time:.1?} for it")
+            }
+            Notice::SinkPanicked => f.write_str("the trace's sink panicked, nothing more is written"),
             Notice::NextFileFailed(error) => write!(f, "the trace's next file can't be begun: {error}"),
             Notice::QueueFull => f.write_str("the writer can't keep up, events are lost"),
+            Notice::MemoryFull => {
+                f.write_str("the memory for recording is used up, stores or instances are not recorded")
+            }
             Notice::CountsOnly { reason } => write!(f, "calls are counted, without times: {reason}"),
         }
     }

@@ -54,6 +54,12 @@ struct Inner {
     stalls: StallTotal,
 }
 
+/// How long a guest waits until it is reported, and reported again.
+const LONG_WAIT: Duration = Duration::from_millis(100);
+
+/// Reports how long a guest has waited so far, and whether nothing was reported since half of the queue was free.
+pub(crate) type Report<'a> = &'a dyn Fn(Duration, bool);
+
 /// What a block does for which there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Full {
@@ -84,7 +90,7 @@ impl Queue {
             inner: Mutex::default(),
             filled: Condvar::new(),
             drained: Condvar::new(),
-            spare: Spare::new(limit / CAPACITY + 4),
+            spare: Spare::new(limit),
             dropped_events: AtomicU64::new(0),
             dropped_blocks: AtomicU64::new(0),
         }
@@ -99,8 +105,9 @@ impl Queue {
         &self.spare
     }
 
-    /// Sends a block. If there is no room and it waits, records the wait as a stall. If it is dropped, gives it back.
-    pub(crate) fn send_block(&self, clock: &Clock, block: Block, full: Full) -> Sent {
+    /// Sends a block. If there is no room and it waits, records the wait as a stall and reports a long one. If it is dropped, gives it
+    /// back.
+    pub(crate) fn send_block(&self, clock: &Clock, block: Block, full: Full, report: Report<'_>) -> Sent {
         let lane = block.lane;
         let is_guest_s = !block.spans;
         let size = block.size();
@@ -114,7 +121,7 @@ impl Queue {
                 return Sent::Dropped { block, events, first };
             }
             let start = clock.stopwatch();
-            inner = self.wait(inner, size);
+            inner = self.wait(inner, size, report);
             waited = start.zip(clock.stopwatch());
         }
         if inner.closed {
@@ -125,7 +132,7 @@ impl Queue {
         if block.is_first {
             block.lost += inner.lost.remove(&lane).unwrap_or_default();
         }
-        inner.push(Message::Block(block), size);
+        self.push(&mut inner, Message::Block(block), size);
         // The sampler that waited is no guest.
         if let Some((start_ticks, end)) = waited.filter(|_| is_guest_s) {
             let nanos = clock.nanos(end.saturating_sub(start_ticks));
@@ -133,7 +140,7 @@ impl Queue {
             if inner.stalls.count <= STALLS {
                 let kind = StallKind::Writer;
                 let stall = Message::Stall(Stall { kind, recorder: Some(lane), start_ticks, nanos });
-                inner.push(stall, 0);
+                self.push(&mut inner, stall, 0);
             }
         }
         self.wake_writer(inner);
@@ -153,12 +160,13 @@ impl Queue {
                 self.count_dropped(calls);
                 return !std::mem::replace(&mut inner.full, true);
             }
-            inner = self.wait(inner, size);
+            // The sampler waits, not a guest.
+            inner = self.wait(inner, size, &|_, _| ());
         }
         if inner.closed {
             self.count_dropped(calls);
         } else {
-            inner.push(message, size);
+            self.push(&mut inner, message, size);
             self.wake_writer(inner);
         }
         false
@@ -169,7 +177,7 @@ impl Queue {
         let mut inner = self.inner();
         if !inner.closed {
             let size = message.size();
-            inner.push(message, size);
+            self.push(&mut inner, message, size);
             self.wake_writer(inner);
         }
     }
@@ -196,10 +204,29 @@ impl Queue {
         !self.inner().has_room(CAPACITY, self.limit)
     }
 
-    fn wait<'a>(&'a self, mut inner: MutexGuard<'a, Inner>, size: usize) -> MutexGuard<'a, Inner> {
+    fn push(&self, inner: &mut Inner, message: Message, size: usize) {
+        inner.bytes += size;
+        inner.messages.push_back(message);
+        self.spare.set_room(self.limit.saturating_sub(inner.bytes));
+    }
+
+    fn wait<'a>(
+        &'a self,
+        mut inner: MutexGuard<'a, Inner>,
+        size: usize,
+        report: Report<'_>,
+    ) -> MutexGuard<'a, Inner> {
         inner.guests_wait += 1;
+        let since = Instant::now();
         while !inner.closed && !inner.has_room(size, self.limit) {
-            inner = self.drained.wait(inner).unwrap_or_else(PoisonError::into_inner);
+            let waited = self.drained.wait_timeout(inner, LONG_WAIT).unwrap_or_else(PoisonError::into_inner);
+            inner = waited.0;
+            if waited.1.timed_out() {
+                let is_first = !std::mem::replace(&mut inner.full, true);
+                drop(inner);
+                report(since.elapsed(), is_first);
+                inner = self.inner();
+            }
         }
         inner.guests_wait -= 1;
         inner
@@ -221,6 +248,7 @@ impl Queue {
     fn pop(&self, inner: &mut Inner) -> Option<Message> {
         let message = inner.messages.pop_front()?;
         inner.bytes = inner.bytes.saturating_sub(message.size());
+        self.spare.set_room(self.limit.saturating_sub(inner.bytes));
         if inner.guests_wait > 0 {
             self.drained.notify_all();
         }
@@ -330,11 +358,6 @@ impl Inner {
     fn has_room(&self, size: usize, limit: usize) -> bool {
         self.bytes == 0 || self.bytes + size <= limit
     }
-
-    fn push(&mut self, message: Message, size: usize) {
-        self.bytes += size;
-        self.messages.push_back(message);
-    }
 }
 
 #[cfg(test)]
@@ -351,7 +374,7 @@ mod tests {
     }
 
     fn send(queue: &Queue, block: Block) -> bool {
-        matches!(queue.send_block(&Clock::new(ClockChoice::Test), block, Full::Drop), Sent::Yes)
+        matches!(queue.send_block(&Clock::new(ClockChoice::Test), block, Full::Drop, &|_, _| ()), Sent::Yes)
     }
 
     #[test]

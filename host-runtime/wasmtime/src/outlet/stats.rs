@@ -27,6 +27,11 @@ pub struct Stats {
     pub flush_nanos: u64,
     /// Bytes that wait for the writer.
     pub queued_bytes: usize,
+    /// Bytes of memory that recording takes: open lanes, the queue, and what is kept to be reused. See
+    /// [`Builder::memory_limit`](crate::Builder::memory_limit).
+    pub memory_bytes: usize,
+    /// How many stores or instances are not recorded, because the memory limit was reached when they began.
+    pub refused_lanes: u64,
     /// How many lanes are open: stores, or instances that have their recorder inside.
     pub lanes: usize,
 }

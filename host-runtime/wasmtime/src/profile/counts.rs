@@ -46,7 +46,6 @@ impl Counts {
     ///
     /// The memory must stay at `address`, the start of a page, as long as this is used. Until then only the
     /// recorder and we write to it.
-    #[cfg(feature = "component-model")]
     pub(crate) unsafe fn of_component(
         address: NonNull<u8>,
         bytes: usize,

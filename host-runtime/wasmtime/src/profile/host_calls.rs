@@ -22,6 +22,12 @@ impl HostCalls {
         self.open.fetch_sub(1, Ordering::SeqCst);
     }
 
+    /// Whether one is open.
+    #[cfg(feature = "component-model")]
+    pub(crate) fn is_any(&self) -> bool {
+        self.open() > 0
+    }
+
     pub(super) fn open(&self) -> u32 {
         self.open.load(Ordering::SeqCst)
     }

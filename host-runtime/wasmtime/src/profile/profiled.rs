@@ -18,8 +18,10 @@ use crate::writer::SUSPENDED;
 use kperf_abi::shadow::STACK;
 use kperf_abi::shadow::{SLOTS, Slot};
 use kperf_abi::word::Reason;
-#[cfg(feature = "component-model")]
 use kperf_trace::SpanLink;
+#[cfg(feature = "component-model")]
+#[cfg(feature = "component-model")]
+use kperf_trace::TraceContext;
 use kperf_trace::{WAITING, WAITING_FOR_PROCESSOR, Window};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -416,6 +418,15 @@ impl Profiled {
             work.open.unwind(0, now, Reason::Unfinished, &mut pen);
             self.end_window(work, now);
         }
+    }
+
+    /// Sets the parent span of all later calls. The current window ends.
+    #[cfg(feature = "component-model")]
+    pub(crate) fn set_parent(&self, context: Option<&TraceContext>) {
+        self.flush();
+        let mut work = self.work();
+        work.window.parent = context.map(SpanLink::from);
+        self.core.set_parent(0, context.cloned());
     }
 
     /// Ends the current window and writes it.

@@ -16,6 +16,7 @@ use crate::writer::rotation::Rotation;
 use crate::writer::{self, Anchors, Files, Flushes, Sink};
 use kperf_trace::{Header, HostInfo, TraceContext};
 use std::io::{self, Write};
+use std::panic::AssertUnwindSafe;
 use std::sync::PoisonError;
 use std::time::Duration;
 use wasmtime::Engine;
@@ -137,6 +138,21 @@ impl Builder {
         self
     }
 
+    /// How much memory recording may take, in bytes: 1 GiB by default, at least 1 MiB. This is the memory of lanes, the queue and
+    /// buffers ([`Stats::memory_bytes`](crate::Stats::memory_bytes)). The queue gets at most a quarter of it.
+    ///
+    /// A lane of host functions takes 16 KiB, and up to 128 KiB while its block fills. Near the limit blocks are handed over before they
+    /// are that long, and nothing is lost. Other lanes take 128 KiB, an instance of a profile at least 144 KiB; this is address space,
+    /// of which short lanes touch a part. A store or instance that doesn't fit is not recorded:
+    /// [`Stats::refused_lanes`](crate::Stats::refused_lanes), [`Notice::MemoryFull`] and the trace say so. Events that its host
+    /// functions get are counted as lost.
+    ///
+    /// Symbol tables, and a profile's tree of up to 2^18 paths for each instance, come on top.
+    pub fn memory_limit(mut self, bytes: usize) -> Builder {
+        self.settings.memory_limit = bytes;
+        self
+    }
+
     /// How often what lanes have recorded is written, if their blocks are not full: each second by default. So a sink has the events
     /// of a slow guest soon, and a killed process loses the last second at most. The writer's thread does it; guests don't wait. Times
     /// below a millisecond count as one. `None`: only full blocks are written, and the last of each lane.
@@ -162,7 +178,7 @@ impl Builder {
         self
     }
 
-    /// Reports problems when they happen: a write fails, the queue is full. `report` is called by the thread that notices it,
+    /// Reports problems when they happen: a write fails, the queue is full, the sink blocks or panics. `report` is called by the thread that notices it,
     /// which may be a guest's. So it should only log or count.
     pub fn on_notice(mut self, report: impl Fn(&Notice<'_>) + Send + Sync + 'static) -> Builder {
         self.settings.notices = Notices::new(report);
@@ -240,7 +256,13 @@ impl Builder {
         let flushes = flush_every.map(|every| Flushes::new(every, move || Lanes::take_words(&lanes)));
         let thread = std::thread::Builder::new()
             .name("kperf-writer".into())
-            .spawn(move || writer::write(files, &outlet, anchors, flushes))
+            .spawn(move || {
+                let write = || writer::write(files, &outlet, anchors, flushes);
+                std::panic::catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|panic| {
+                    outlet.notices.report(&Notice::SinkPanicked);
+                    std::panic::resume_unwind(panic)
+                })
+            })
             .map_err(ErrorKind::Thread)?;
         recorder.recording.begin(thread);
         Ok(recorder)

@@ -1,5 +1,6 @@
 //! The handle of a recording.
 
+use super::pool::{self, PoolProbes};
 #[cfg(feature = "component-model")]
 use crate::component::{self, RecordedStore};
 use crate::error::Result;
@@ -14,7 +15,7 @@ use crate::recording::Recording;
 use kperf_abi::word::Reason;
 use kperf_trace::Summary;
 use std::sync::Arc;
-use wasmtime::{AsContextMut, Config, Instance, Linker, Module};
+use wasmtime::{AsContextMut, Config, Instance, Linker, Module, PoolingAllocationConfig};
 
 /// Records the calls of probed modules into one trace. Cheap to clone; all clones are the same recording.
 ///
@@ -33,6 +34,39 @@ impl Recorder {
     /// that are not trusted, call `config.wasm_branch_hinting(false)` after this.
     pub fn configure(config: &mut Config) {
         config.wasm_threads(true).shared_memory(true).wasm_multi_memory(true).wasm_branch_hinting(true);
+    }
+
+    /// Raises the limits of a pool by what probes need, so that as many instances have room as before:
+    ///
+    /// | limit | more |
+    /// |---|---|
+    /// | `total_memories` | one for each core instance of the limit, and for each recorder in a component |
+    /// | `max_memories_per_module` | 1 |
+    /// | `max_memories_per_component` | 1 for each recorder |
+    /// | `max_memory_size` | at least 1 MiB and 8 bytes for each function, rounded up to 64 KiB |
+    /// | `total_core_instances`, `max_core_instances_per_component` | 3 for each recorder in a component |
+    /// | `max_core_instance_size` | 4 KiB, and 16 bytes for each function (`OwnCount`) |
+    /// | `max_component_instance_size` | 4 KiB for each recorder |
+    ///
+    /// A profile takes a memory in each instance, a trace of a component does too. A trace by host functions
+    /// ([`add_to_linker`](Recorder::add_to_linker)) takes only the larger core instance.
+    ///
+    /// ```
+    /// # use kperf_wasmtime::{PoolProbes, Recorder};
+    /// # use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+    /// # fn main() -> wasmtime::Result<()> {
+    /// let mut pool = PoolingAllocationConfig::new();
+    /// pool.total_core_instances(16).total_memories(16).max_memory_size(10 << 20);
+    /// Recorder::configure_pool(&mut pool, PoolProbes { functions: 5000, recorders: 0 });
+    /// assert_eq!((pool.get_total_memories(), pool.get_max_memories_per_module()), (32, 2));
+    /// let mut config = Config::new();
+    /// config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    /// # Engine::new(&config)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn configure_pool(pool: &mut PoolingAllocationConfig, probes: PoolProbes) {
+        pool::raise(pool, probes);
     }
 
     /// Puts the recorder module into a store and defines `kperf.*` in the linker for it. Instantiate probed modules after
@@ -149,6 +183,19 @@ impl Recorder {
         linker: &mut wasmtime::component::Linker<T>,
     ) -> Result<()> {
         component::define(&self.recording, linker)
+    }
+
+    /// Defines `kperf:host.flush`, once for all stores, for modules that make a profile with what only their instances own: rewritten
+    /// for `kperf_rewriter::Recording::OwnProfile` or `OwnCount`. They may be pre-instantiated (`InstancePre`) and come from a pool
+    /// ([`configure_pool`](Recorder::configure_pool)). Instances in stores from [`recorded_store`](Recorder::recorded_store) are
+    /// recorded, unless their parent isn't sampled when they are instantiated; others run unrecorded. For `OwnCount` see [`native_code`](Recorder::native_code).
+    ///
+    /// # Errors
+    ///
+    /// If the linker has `kperf:host.flush` already.
+    #[cfg(feature = "component-model")]
+    pub fn add_profiles_to_linker<T: 'static>(&self, linker: &mut Linker<T>) -> Result<()> {
+        component::define_modules(&self.recording, linker)
     }
 
     /// Wraps a store for components with probes. Each instance of a component with core modules, nested ones too, is a lane, from

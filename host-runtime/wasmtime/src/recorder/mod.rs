@@ -4,4 +4,5 @@ pub(crate) mod builder;
 #[cfg(feature = "compiler")]
 pub(crate) mod calibrate;
 pub(crate) mod handle;
+pub(crate) mod pool;
 pub(crate) mod symbols;

@@ -2,6 +2,7 @@
 
 pub(crate) mod answered;
 pub(crate) mod ids;
+mod lanes;
 pub(crate) mod settings;
 
 use crate::clock::preempted::Watched;
@@ -9,13 +10,14 @@ use crate::clock::source::{Clock, ClockChoice};
 use crate::clock::ticker::Ticker;
 use crate::clock::waits::WaitQuality;
 use crate::error::{ErrorKind, Result};
-use crate::lanes::core::{LaneCore, LaneEvents};
-use crate::lanes::memory::LaneMemory;
-use crate::outlet::Outlet;
+use crate::lanes::core::LaneCore;
+use crate::outlet::memory_use::{Division, Grant, MemoryUse};
 use crate::outlet::process::Process;
 use crate::outlet::queue::{Message, Queue};
 use crate::outlet::runs::Runs;
+use crate::outlet::sink_watch::SinkWatch;
 use crate::outlet::stats::{Progress, Stats};
+use crate::outlet::{Outlet, Refused};
 use crate::profile::sampling::Sampling;
 use crate::profile::{self, Code, Pace, Sampler};
 use crate::writer::Written;
@@ -23,23 +25,17 @@ use answered::Answered;
 use cpu_time::ProcessTime;
 use ids::{add_ids, ids_of};
 use kperf_abi::SymbolTable;
-use kperf_abi::block::CLOCK_OFF;
 #[cfg(feature = "compiler")]
 use kperf_abi::recorder::Form;
 use kperf_abi::word::Reason;
 use kperf_trace::{ProbeCost, Summary};
+pub(crate) use lanes::Lanes;
 use settings::Settings;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use wasmtime::{Engine, Module, SharedMemory};
-
-/// How many memories of ended lanes are kept for new lanes.
-const SPARE_MEMORIES: usize = 16;
-/// The same for host functions, where a store may live for one request.
-const SPARE_LANES: usize = 256;
 
 /// Measures what a probe costs: `recorder::calibrate::probe_cost`, passed as a function, since it makes a recording of its own.
 pub(crate) type Measure = fn(&Engine, ClockChoice, Answered) -> Option<ProbeCost>;
@@ -62,7 +58,8 @@ pub(crate) struct Recording {
     pub(crate) writer: Mutex<Option<JoinHandle<Written>>>,
     /// The ids that the symbol tables have claimed.
     pub(crate) ids: Mutex<Vec<Range<u32>>>,
-    pub(crate) spare_memories: Mutex<Vec<SharedMemory>>,
+    pub(crate) spare_memories: Mutex<Vec<(SharedMemory, Grant)>>,
+    refused_memory: Mutex<Option<SharedMemory>>,
     /// The stores for components.
     #[cfg(feature = "component-model")]
     pub(crate) stores: crate::component::Stores,
@@ -80,29 +77,6 @@ pub(crate) struct Recording {
     began: Option<ProcessTime>,
     /// The threads on which lanes were opened. Empty under the test clock.
     watched: Option<Arc<Watched>>,
-}
-
-/// The lanes that are open, by number. A number is free again when its lane has ended, so a server with a store for each
-/// request has as many as it serves at a time.
-#[derive(Default)]
-pub(crate) struct Lanes {
-    open: BTreeMap<u32, Arc<LaneCore>>,
-    /// And when its previous lane ended, in ticks, if a new lane's times might be older.
-    free: BTreeMap<u32, u64>,
-    /// The first number that was never used.
-    next: u32,
-    /// Whether a lane was ever opened.
-    began: bool,
-    finished: bool,
-}
-
-impl Lanes {
-    /// Sends what each lane has recorded so far.
-    pub(crate) fn take_words(lanes: &Mutex<Lanes>) {
-        let open: Vec<_> =
-            lanes.lock().unwrap_or_else(PoisonError::into_inner).open.values().cloned().collect();
-        open.iter().for_each(|core| core.take_words());
-    }
 }
 
 impl Recording {
@@ -133,6 +107,7 @@ impl Recording {
         let Settings {
             clock: choice,
             queue_bytes,
+            memory_limit,
             when_full,
             is_repeated,
             sampling,
@@ -144,7 +119,8 @@ impl Recording {
         if let Some(ticker) = ticker.as_ref().filter(|_| signals) {
             ticker.allow_signals();
         }
-        let queue = Queue::new(queue_bytes);
+        let division = Division::of(memory_limit, queue_bytes);
+        let queue = Queue::new(division.queue);
         let progress = Progress::default();
         Arc::new(Recording {
             engine: engine.clone(),
@@ -153,7 +129,10 @@ impl Recording {
                 process: Process::this(),
                 ticker,
                 queue,
+                memory: MemoryUse::new(division.lanes),
+                refused: Refused::default(),
                 when_full,
+                sink: SinkWatch::default(),
                 notices,
                 unsampled: Mutex::default(),
                 waits: WaitQuality::default(),
@@ -171,6 +150,7 @@ impl Recording {
             ids: Mutex::default(),
             spare_memories: Mutex::default(),
             spare_lanes: Mutex::default(),
+            refused_memory: Mutex::default(),
             give_up_after,
             choice,
             measure: Mutex::default(),
@@ -192,12 +172,14 @@ impl Recording {
             events: Progress::get(&progress.events),
             bytes: Progress::get(&progress.bytes),
             files: Progress::get(&progress.files),
-            lost_events: events + Progress::get(&progress.lost_events),
+            lost_events: events + Progress::get(&progress.lost_events) + self.outlet.refused.events(),
             lost_blocks: blocks + Progress::get(&progress.lost_blocks),
             failed_writes: Progress::get(&progress.failed_writes),
             waits: queue.stalls(),
             flush_nanos: self.outlet.clock.nanos(Progress::get(&progress.flush_ticks)),
             queued_bytes: queue.bytes(),
+            memory_bytes: self.outlet.memory.used() + queue.bytes() + queue.spare().bytes(),
+            refused_lanes: self.outlet.refused_lanes(),
             lanes: self.lanes.lock().unwrap_or_else(PoisonError::into_inner).open.len(),
         }
     }
@@ -248,116 +230,6 @@ impl Recording {
     /// Hands the writer's thread over.
     pub(crate) fn begin(&self, writer: JoinHandle<Written>) {
         *self.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
-    }
-
-    /// Opens a lane. After the recording is finished, it is closed from the start.
-    pub(crate) fn open_lane(&self, memory: LaneMemory, events: LaneEvents) -> Arc<LaneCore> {
-        self.open(|number, closed| {
-            Arc::new(LaneCore::new(self.outlet.clone(), number, memory, events, closed))
-        })
-    }
-
-    /// Opens a lane for host functions.
-    pub(crate) fn open_host_lane(&self) -> Arc<LaneCore> {
-        let spare = match self.is_of_parent() {
-            true => None,
-            false => self.spare_lanes.lock().unwrap_or_else(PoisonError::into_inner).pop(),
-        };
-        self.open(|number, closed| {
-            if let Some(mut core) = spare
-                && let Some(unshared) = Arc::get_mut(&mut core)
-            {
-                unshared.renew(number, closed);
-                return core;
-            }
-            Arc::new(LaneCore::new(
-                self.outlet.clone(),
-                number,
-                LaneMemory::own(),
-                LaneEvents::AllCalls,
-                closed,
-            ))
-        })
-    }
-
-    /// Opens the lane that `make` makes of a number, and of whether it is closed from the start.
-    fn open(&self, make: impl FnOnce(u32, bool) -> Arc<LaneCore>) -> Arc<LaneCore> {
-        if self.is_of_parent() {
-            return make(0, true);
-        }
-        if let Some(watched) = &self.watched {
-            watched.watch();
-        }
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        let (number, begins) = lanes.free.pop_first().unwrap_or_else(|| {
-            lanes.next += 1;
-            (lanes.next - 1, 0)
-        });
-        if let Some(ticker) =
-            self.outlet.ticker.as_ref().filter(|_| !std::mem::replace(&mut lanes.began, true))
-        {
-            // No event wanted the time before.
-            ticker.forget();
-        }
-        let core = make(number, lanes.finished);
-        core.begin_at(begins);
-        lanes.open.insert(number, core.clone());
-        drop(lanes);
-        core.attend(u64::MAX);
-        core
-    }
-
-    /// Removes a closed lane of host functions, and keeps it for reuse.
-    pub(crate) fn retire_host_lane(&self, core: Arc<LaneCore>) {
-        if self.is_of_parent() {
-            return;
-        }
-        self.retire(&core);
-        let mut spare = self.spare_lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        if spare.len() < SPARE_LANES {
-            spare.push(core);
-        }
-    }
-
-    /// Sets the clock of a recorder that is inside of a module, or switches the recorder off.
-    pub(crate) fn set_clock(&self, core: &LaneCore, on: bool) {
-        if self.is_of_parent() {
-            return;
-        }
-        let Some(cell) = core.memory.clock() else { return };
-        match &self.outlet.ticker {
-            Some(ticker) if on => ticker.add(core.number, cell),
-            Some(ticker) => {
-                ticker.remove(core.number);
-                cell.store(CLOCK_OFF);
-            }
-            None => cell.store(if on { 0 } else { CLOCK_OFF }),
-        }
-    }
-
-    /// Removes a closed lane.
-    pub(crate) fn retire(&self, core: &Arc<LaneCore>) {
-        if self.is_of_parent() {
-            return;
-        }
-        // Before the number is reused.
-        let mut ended = 0;
-        if let Some(ticker) = &self.outlet.ticker {
-            ticker.remove(core.number);
-            ended = self.outlet.clock.now();
-        }
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        if lanes.open.remove(&core.number).is_some() {
-            lanes.free.insert(core.number, ended);
-        }
-        drop(lanes);
-        // An instance's memory can't be reused.
-        if let Some(memory) = core.memory.import().filter(|_| !core.memory.is_marked()) {
-            let mut spare = self.spare_memories.lock().unwrap_or_else(PoisonError::into_inner);
-            if spare.len() < SPARE_MEMORIES {
-                spare.push(memory.clone());
-            }
-        }
     }
 
     pub(crate) fn is_finished(&self) -> bool {
@@ -417,6 +289,7 @@ impl Recording {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(thread) = writer.take() else { return Err(ErrorKind::Finished.into()) };
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        self.settle_refused(&mut lanes);
         lanes.finished = true;
         let open: Vec<Arc<LaneCore>> = lanes.open.values().cloned().collect();
         let recorders = lanes.next;

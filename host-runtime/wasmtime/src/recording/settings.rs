@@ -10,10 +10,14 @@ use std::time::Duration;
 /// How long the end waits, by default, for a sink that takes nothing.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How much memory recording may take by default.
+pub(crate) const MEMORY: usize = 1 << 30;
+
 /// What the embedder has chosen.
 pub(crate) struct Settings {
     pub(crate) clock: ClockChoice,
     pub(crate) queue_bytes: usize,
+    pub(crate) memory_limit: usize,
     pub(crate) when_full: WhenFull,
     /// Whether the program runs several times.
     pub(crate) is_repeated: bool,
@@ -58,6 +62,7 @@ impl Default for Settings {
         Settings {
             clock: ClockChoice::default(),
             queue_bytes: queue::USUAL,
+            memory_limit: MEMORY,
             when_full: WhenFull::default(),
             is_repeated: false,
             sampling: None,

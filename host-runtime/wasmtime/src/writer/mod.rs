@@ -58,6 +58,7 @@ pub(crate) fn write(
             let written = writer.files.trace().anchor(anchor);
             writer.judge(written);
         }
+        outlet.sink.begin();
         match message {
             Message::Block(block) => writer.block(block),
             Message::Window(window) => {
@@ -85,6 +86,9 @@ pub(crate) fn write(
             Message::Finish(summary) => return writer.finish(*summary),
         }
         writer.rotate();
+        if let Some(time) = outlet.sink.end() {
+            outlet.notices.report(&Notice::SinkBlocks { time });
+        }
         writer.note_progress();
     }
 }

@@ -3,6 +3,7 @@
 mod guest;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod native;
+mod pooled;
 
 use crate::common::exits::{GUEST, compile, engine};
 use crate::common::*;

@@ -261,7 +261,7 @@ fn an_unsampled_request_is_counted_nowhere() {
     for sampled in ["01", "00"] {
         let parent = format!("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-{sampled}");
         let mut store = guest.store();
-        store.set_parent(TraceContext::parse(&parent, "").ok());
+        store.set_parent(TraceContext::parse(&parent, "").ok()).unwrap();
         store.call(|store| guest.call(store, "work", 10)).unwrap();
     }
     guest.recorder.finish("completed").unwrap();

@@ -158,7 +158,7 @@ fn calls_have_parents_and_those_of_an_unsampled_one_are_not_recorded() {
     for sampled in ["01", "00"] {
         let parent = format!("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-{sampled}");
         let mut store = guest.store();
-        store.set_parent(TraceContext::parse(&parent, "").ok());
+        store.set_parent(TraceContext::parse(&parent, "").ok()).unwrap();
         assert_eq!(store.call(|store| guest.add(store)).unwrap(), 3);
     }
     assert_eq!(guest.recorder.finish("completed").unwrap().events, 6);

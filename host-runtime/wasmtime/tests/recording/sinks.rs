@@ -2,11 +2,11 @@
 
 use crate::common::*;
 use kperf_trace::TraceReader;
-use kperf_wasmtime::{ClockChoice, ErrorKind, Recorder};
+use kperf_wasmtime::{ClockChoice, ErrorKind, Notice, Recorder};
 use std::io::{self, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use wasmtime::Engine;
 
@@ -105,10 +105,12 @@ impl Write for Panicking {
 #[test]
 fn a_sink_that_panics_does_not_take_the_guest_along() {
     let engine = engine();
+    let (notices, list) = notices();
     let recorder = Recorder::builder()
         .clock(ClockChoice::Test)
         .queue_bytes(1)
         .sink(Panicking(0))
+        .on_notice(notices)
         .build(&engine)
         .unwrap();
     run(&recorder, &engine, "many", Some(100_000), || {});
@@ -116,6 +118,42 @@ fn a_sink_that_panics_does_not_take_the_guest_along() {
     // Also those that were on their way into it.
     let stats = recorder.stats();
     assert_eq!(stats.events + stats.lost_events, 200_000, "{stats:?}");
+    let list = list();
+    assert_eq!(list.last().unwrap(), "the trace's sink panicked, nothing more is written", "{list:?}");
+}
+
+/// Notices as text, and those so far.
+fn notices() -> (impl Fn(&Notice<'_>) + Send + Sync + 'static, impl Fn() -> Vec<String>) {
+    let list = Arc::new(Mutex::new(Vec::new()));
+    let seen = list.clone();
+    (move |notice| seen.lock().unwrap().push(notice.to_string()), move || list.lock().unwrap().clone())
+}
+
+#[test]
+fn a_sink_that_blocks_is_reported_while_a_guest_waits_for_it() {
+    let engine = engine();
+    let (open, gate) = mpsc::channel();
+    let (notices, list) = notices();
+    let recorder = Recorder::builder()
+        .clock(ClockChoice::Test)
+        .queue_bytes(1)
+        .sink(Blocked { writes: 0, gate })
+        .on_notice(notices)
+        .build(&engine)
+        .unwrap();
+    let seen = std::thread::scope(|scope| {
+        let guest = scope.spawn(|| run(&recorder, &engine, "many", Some(100_000), || {}));
+        // Both come while the guest waits, however long that takes.
+        while list().len() < 2 && !guest.is_finished() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let seen = list();
+        drop(open);
+        seen
+    });
+    assert!(seen[0].starts_with("the writer can't keep up, a guest has waited"), "{seen:?}");
+    assert!(seen[1].starts_with("the trace's sink has held a write for"), "{seen:?}");
+    assert_eq!(recorder.finish("completed").unwrap().events, 200_000);
 }
 
 /// A sink that takes the beginning, and then nothing until it is told.

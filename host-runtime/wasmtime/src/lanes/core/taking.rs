@@ -8,6 +8,8 @@
 use super::{Gate, LaneCore};
 use crate::lanes::memory::LaneMemory;
 use crate::lanes::state::RecorderState;
+#[cfg(feature = "component-model")]
+use crate::outlet::notice::Notice;
 use crate::outlet::queue::Full;
 use kperf_abi::block::{BlockHeader, HEADER_LEN, START};
 use kperf_abi::word::{self, Effect, Step};
@@ -58,17 +60,45 @@ impl LaneCore {
             Err(TryLockError::WouldBlock) => return,
         };
         // The sampler hands slow calls over with its windows.
-        if gate.closed || self.spans || self.memory.is_unbegun() {
-            return;
+        if !self.spans && !self.outlet.queue.is_half_full() {
+            self.take(&mut gate, Full::Pass);
+        }
+    }
+
+    /// Sends the words that the block has so far, while the guest doesn't run: the next event's parent may be another. Returns how many
+    /// frames are open; `None` if the lane is closed.
+    #[cfg(feature = "component-model")]
+    pub(crate) fn split(&self) -> Option<u32> {
+        let mut gate = self.gate();
+        if gate.closed {
+            return None;
+        }
+        let is_first = self.take(&mut gate, self.full());
+        let depth = match gate.taken {
+            Some(taken) => taken.state.depth,
+            None if self.memory.is_unbegun() => gate.last.depth,
+            None => self.memory.load((START + 4) as u32),
+        };
+        drop(gate);
+        if is_first {
+            self.outlet.notices.report(&Notice::QueueFull);
+        }
+        Some(depth)
+    }
+
+    /// Sends the words that the block has so far. Answers whether they are the first that have no room.
+    fn take(&self, gate: &mut Gate, full: Full) -> bool {
+        if gate.closed || self.memory.is_unbegun() {
+            return false;
         }
         let from = gate.taken.map_or((START + HEADER_LEN) as u32, |taken| taken.end);
-        if self.memory.end_from(from) <= from || self.outlet.queue.is_half_full() {
-            return;
+        if self.memory.end_from(from) <= from {
+            return false;
         }
         // Before the words are read: a wait that is found now began before the last of them, or after it.
         let waits = gate.pauses.len();
         if self.has_waits() {
-            self.read_waits(&mut gate, u64::MAX);
+            self.read_waits(gate, u64::MAX);
         }
         let end = self.memory.end_from(from);
         let mut bytes = self.outlet.queue.spare().take(end.saturating_sub(from) as usize + HEADER_LEN);
@@ -93,9 +123,12 @@ impl LaneCore {
         match state.filter(|_| is_known && bytes.len() > HEADER_LEN) {
             Some(state) => {
                 gate.taken = Some(Taken { end, state });
-                self.send(&mut gate, bytes, Full::Pass);
+                self.send(gate, bytes, full)
             }
-            None => self.outlet.queue.spare().put(bytes),
+            None => {
+                self.outlet.queue.spare().put(bytes);
+                false
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! When a lane's guest had no processor.
 
-use super::{Gate, LaneCore, MOST_SUSPENSIONS};
+use super::{Gate, LaneCore};
 use crate::clock::source::Clock;
 use crate::clock::waits::{WaitKey, WaitReader};
 use kperf_trace::Waits;
@@ -34,7 +34,7 @@ impl LaneCore {
             if wait.start >= idle_since {
                 return;
             }
-            if pauses.len() < MOST_SUSPENSIONS {
+            if self.may_note(pauses.len()) {
                 pauses.push(wait);
             } else {
                 self.outlet.waits.add(Waits::Unknown);
