@@ -15,6 +15,7 @@ mod dataset;
 mod differential;
 mod docs;
 mod examples;
+mod exporters;
 mod golden;
 mod http;
 mod instructions;
@@ -30,5 +31,7 @@ mod reader;
 mod repeat;
 mod run;
 mod signals;
+#[path = "../benches/soak/embedded.rs"]
+mod soak;
 mod symbols;
 mod top;

@@ -3,7 +3,7 @@
 //! `scripts/otlp-server` builds both with sources from the Go module proxy, and keeps them. A missing Collector is built; Jaeger, which
 //! takes long, only with `KPERF_JAEGER=1`. Without Go the tests are skipped, and say so.
 
-mod collector;
+pub mod collector;
 mod faults;
 mod jaeger;
 mod life;
