@@ -125,6 +125,27 @@ test('it is tried again where the answer says so, and only there', async () => {
     });
 });
 
+test('a Collector that comes back gets the spans from then on', async () => {
+    const away = { status: 503, headers: { 'retry-after': '100' } };
+    await answering([away, away, { status: 200 }], async (endpoint, bodies) => {
+        const exporter = new OtlpExporter({ endpoint, giveUpAfter: 300, compression: 'none' });
+        const sent = async (spans) => {
+            exporter.send(request(spans));
+            await exporter.settled();
+            return bodies.length;
+        };
+        assert.equal(await sent(1), 1);
+        // Twice: it is tried once more after as long as it was tried, and then again.
+        for (const tries of [2, 3]) {
+            await new Promise((resolve) => setTimeout(resolve, 400));
+            assert.equal(await sent(10), tries);
+        }
+        assert.equal(await sent(100), 4);
+        const { attempted, acknowledged, dropped } = exporter.delivery;
+        assert.deepEqual([attempted, acknowledged, dropped], [121, 110, 11]);
+    });
+});
+
 test('what waits when a page is closed is sent without waiting, once', async () => {
     await answering([{ status: 503, headers: { 'retry-after': '3' } }], async (endpoint, bodies) => {
         const exporter = new OtlpExporter({ endpoint, compression: 'none' });

@@ -33,6 +33,7 @@ export function hook(hooks: Hooks, realm: Namespace = WebAssembly): void {
     const { recorder, ready, loading, warn } = hooks;
     const twins = loading && Twins.of(loading);
     if (loading) hookModules(realm, loading, twins!);
+    const failed = (error: unknown): void => warn(`a module is not recorded: ${reasonOf(error)}`);
     // These add probes.
     const { compile: load, compileStreaming: loadStreaming } = realm;
 
@@ -46,7 +47,7 @@ export function hook(hooks: Hooks, realm: Namespace = WebAssembly): void {
         } catch (error) {
             // If the program's object throws, it throws here again.
             const idle = idleImports(imports, module);
-            warn(`a module is not recorded: ${reasonOf(error)}`);
+            failed(error);
             return idle;
         }
         return idleImports(imports, module);
@@ -68,13 +69,13 @@ export function hook(hooks: Hooks, realm: Namespace = WebAssembly): void {
         try {
             recorder(module)?.attach(instance);
         } catch (error) {
-            warn(`a module is not recorded: ${reasonOf(error)}`);
+            failed(error);
         }
         if (hasHidden(module)) hideInInstance(instance);
         return instance;
     };
     const instance = async (module: WebAssembly.Module, imports?: WebAssembly.Imports): Promise<WebAssembly.Instance> => {
-        if (ready && isProbed(module)) await ready(module).catch((error: unknown) => warn(`a module is not recorded: ${reasonOf(error)}`));
+        if (ready && isProbed(module)) await ready(module).catch(failed);
         let own = twinsFor(module, imports)?.later(module) ?? module;
         if (own instanceof Promise) own = await own;
         return attached(own, await instantiate.call(realm, own, importsFor(own, imports)));

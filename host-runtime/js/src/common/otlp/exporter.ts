@@ -33,7 +33,8 @@ export class OtlpExporter {
     readonly #idle = new Set<SpansRequest>();
     #isLeaving = false;
     #keptAlive = 0;
-    #stopped = false;
+    /** After it has given up, requests are dropped for as long as it had tried, until this moment. Then one is tried once. */
+    #stoppedUntil = 0;
 
     constructor(options: OtlpOptions, gzip: Gzip = gzipStream) {
         this.#options = options;
@@ -44,9 +45,7 @@ export class OtlpExporter {
     /** Queues a request. */
     send(request: SpansRequest): void {
         this.delivery.attempted += request.spans;
-        if (this.#stopped || this.#waiting + request.body.length > MAX_WAITING) {
-            return this.#drop(request, this.#stopped ? GIVEN_UP : 'too many spans wait to be sent');
-        }
+        if (this.#waiting + request.body.length > MAX_WAITING) return this.#drop(request, 'too many spans wait to be sent');
         this.#waiting += request.body.length;
         this.#idle.add(request);
         // Packed while only the request before is being sent.
@@ -94,16 +93,17 @@ export class OtlpExporter {
     async #deliver(request: SpansRequest, packed?: Bytes): Promise<void> {
         if (this.#isLeaving) return;
         this.#idle.delete(request);
-        if (this.#stopped) return this.#drop(request, GIVEN_UP);
+        if (performance.now() < this.#stoppedUntil) return this.#drop(request, GIVEN_UP);
         const { giveUpAfter = 60_000 } = this.#options;
         const headers = this.#headers();
         if (packed) headers['content-encoding'] = 'gzip';
-        const deadline = performance.now() + giveUpAfter;
+        const deadline = performance.now() + (this.#stoppedUntil ? 0 : giveUpAfter);
         for (let wait = FIRST_WAIT; ; wait = Math.min(2 * wait, MAX_WAIT)) {
             const answer = await this.#post(headers, packed ?? request.body);
             const isRejected = answer.kind === 'taken' && answer.rejected > 0;
             this.trouble = answer.kind !== 'taken' ? answer.message : isRejected ? 'it rejects some spans' : undefined;
             if (answer.kind === 'taken') {
+                this.#stoppedUntil = 0;
                 this.delivery.requests++;
                 this.delivery.acknowledged += request.spans - answer.rejected;
                 this.delivery.rejected += answer.rejected;
@@ -114,7 +114,7 @@ export class OtlpExporter {
             const pause = answer.kind === 'retry' ? (answer.after ?? wait * (0.5 + Math.random())) : 0;
             if (answer.kind === 'refused') return this.#drop(request, answer.message);
             if (performance.now() + pause > deadline) {
-                this.#stopped = true;
+                this.#stoppedUntil = performance.now() + giveUpAfter;
                 return this.#drop(request, `${answer.message}, for ${Math.round(giveUpAfter / 1000)} s`);
             }
             this.delivery.retries++;

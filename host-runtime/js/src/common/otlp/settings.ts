@@ -13,7 +13,7 @@ export interface OtlpOptions {
     compression?: 'gzip' | 'none';
     /** The longest wait for a response, in milliseconds. Default: 10,000. */
     timeout?: number;
-    /** How long a request is retried, in milliseconds. Default: 60,000. */
+    /** How long a request is retried, and how long later ones are dropped if it fails, in milliseconds. Default: 60,000. */
     giveUpAfter?: number;
     /** How long spans wait for others before they are sent, in milliseconds. Default: 1000. */
     delay?: number;
