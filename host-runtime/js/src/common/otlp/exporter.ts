@@ -10,6 +10,8 @@ const MAX_WAITING = 64 << 20;
 /** The first and the longest wait before a retry, in milliseconds; each is twice the one before. */
 const FIRST_WAIT = 1000;
 const MAX_WAIT = 30_000;
+/** The shortest, whatever the answer says: a Collector that answers `retry-after: 0` for minutes must not keep us busy. */
+const SHORTEST_WAIT = 100;
 /** When a page is closed, browsers send at most 64 KiB in all of its requests. */
 const KEPT_ALIVE = 60_000;
 
@@ -111,7 +113,7 @@ export class OtlpExporter {
                 return;
             }
             // From half to one and a half, so that clients that failed together don't retry together.
-            const pause = answer.kind === 'retry' ? (answer.after ?? wait * (0.5 + Math.random())) : 0;
+            const pause = answer.kind === 'retry' ? Math.max(SHORTEST_WAIT, answer.after ?? wait * (0.5 + Math.random())) : 0;
             if (answer.kind === 'refused') return this.#drop(request, answer.message);
             if (performance.now() + pause > deadline) {
                 this.#stoppedUntil = performance.now() + giveUpAfter;
