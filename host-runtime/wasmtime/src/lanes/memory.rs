@@ -436,9 +436,13 @@ mod tests {
         assert_eq!(words, [0, 1, 2, 3, 4]);
     }
 
+    fn own_memory() -> LaneMemory {
+        LaneMemory::own(&MemoryUse::new(usize::MAX)).expect("there is room")
+    }
+
     #[test]
     fn a_marked_end_is_found_behind_a_time_that_looks_like_it() {
-        let memory = LaneMemory { end: End::Marks, ..LaneMemory::own() };
+        let memory = LaneMemory { end: End::Marks, ..own_memory() };
         memory.clear();
         let copied = |memory: &LaneMemory| {
             let mut block = Vec::new();
@@ -456,7 +460,7 @@ mod tests {
 
     #[test]
     fn words_that_are_seen_after_their_position_are_left_out() {
-        let memory = LaneMemory { end: End::Both, ..LaneMemory::own() };
+        let memory = LaneMemory { end: End::Both, ..own_memory() };
         memory.clear();
         memory.put(FIRST as u32, 7);
         memory.put(FIRST as u32 + 8, 9);
