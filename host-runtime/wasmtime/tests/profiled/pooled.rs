@@ -56,7 +56,8 @@ impl Pool {
             .func_wrap("host", "h", |value: i32| match value {
                 ..=0 => Err(wasmtime::Error::msg("h has failed")),
                 9 => {
-                    std::thread::sleep(Duration::from_millis(60));
+                    // Long enough for a sampler that waits for a processor.
+                    std::thread::sleep(Duration::from_millis(400));
                     Ok(())
                 }
                 _ => Ok(()),
