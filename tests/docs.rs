@@ -301,7 +301,7 @@ fn masked(line: &str) -> String {
             .unwrap()
     });
     static CLOCK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^(# )?clock:?\s.*").unwrap());
-    static SAMPLES: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\d+ samples").unwrap());
+    static SAMPLES: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[\d,]+ samples").unwrap());
     let line = CLOCK.replace(line, "clock");
     let line = SAMPLES.replace(&line, "# samples");
     let line = PAUSES.replace_all(&line, "");

@@ -188,8 +188,8 @@ impl StoreInstances {
         self.attach_counts(caller, counts, (id_base, form == 0), (Answered::InGlobals, 0), parent)
     }
 
-    /// `is_sampled`: whether samples are taken of the thread's stack if the instance keeps none. If not, only its time is measured. `bytes`: the length of the recorder's
-    /// memory.
+    /// `is_sampled`: whether samples are taken of the thread's stack if the instance keeps none. If not, only its time is measured.
+    /// `bytes`: the length of the recorder's memory.
     fn attach_counts<T: 'static>(
         &self,
         caller: &mut Caller<'_, T>,
