@@ -117,7 +117,9 @@ impl Precision {
             ((calls as f64) * (1.0 - share), share * (self.calls - calls as f64).max(0.0));
         let wrong = if self.is_even { (of_function - of_others).abs() } else { of_function.max(of_others) };
         let probes = self.call_nanos * wrong / self.self_nanos.max(1.0);
-        wilson(share, self.effective_samples).hypot(probes).min(1.0)
+        let sampling = wilson(share, self.effective_samples);
+        // `hypot` differs from one system to the next.
+        (sampling * sampling + probes * probes).sqrt().min(1.0)
     }
 
     /// The sampling error of a sum of times, in nanoseconds; infinite without samples. The sum includes the probes' cost.

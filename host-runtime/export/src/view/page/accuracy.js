@@ -31,7 +31,9 @@ export class Accuracy {
     const own = calls * (1 - share);
     const others = share * Math.max(0, this.calls - calls);
     const wrong = this.isEven ? Math.abs(own - others) : Math.max(own, others);
-    return Math.min(1, Math.hypot(wilson(share, this.samples), (this.callNanos * wrong) / Math.max(1, this.self)));
+    const sampling = wilson(share, this.samples);
+    const probes = (this.callNanos * wrong) / Math.max(1, this.self);
+    return Math.min(1, Math.sqrt(sampling * sampling + probes * probes));
   }
 
   /** A sum of times. */
