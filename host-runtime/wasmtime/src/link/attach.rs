@@ -2,8 +2,8 @@
 #![allow(unsafe_code)] // Globals and memories can't be read in another way by other threads.
 
 use super::guards::{Guard, Guards, LaneGuard, ProfiledGuard};
-use super::inlined::StoreInstances;
 use super::instance_profile::{Depth, InstanceProfile};
+use super::store_instances::StoreInstances;
 use crate::clock::cell::TickerCell;
 use crate::error::Result;
 use crate::lanes::core::LaneEvents;

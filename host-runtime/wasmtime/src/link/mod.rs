@@ -7,3 +7,4 @@ pub(crate) mod host_lane;
 pub(crate) mod inlined;
 mod instance_profile;
 pub(crate) mod module;
+mod store_instances;
