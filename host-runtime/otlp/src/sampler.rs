@@ -40,10 +40,10 @@ impl Sampler {
     ///
     /// ```
     /// # use kperf_otlp::{Sampler, TraceContext};
-    /// let sampler = Sampler::named("parentbased_traceidratio", Some("0.1")).expect("a sampler");
+    /// let sampler = Sampler::named("parentbased_traceidratio", Some("0.01")).expect("a sampler");
     /// let parent = TraceContext::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "")?;
     /// assert!(sampler.samples(&parent.trace_id, Some(&parent)));
-    /// // Nobody is above it, and 0x8448.. is more than a tenth of the largest id.
+    /// // Nobody is above it, and its last 63 bits, 0x0448.., are more than a hundredth of the largest number.
     /// assert!(!sampler.samples(&parent.trace_id, None));
     /// # Ok::<(), kperf_otlp::ContextError>(())
     /// ```
