@@ -14,11 +14,13 @@ mod sampler;
 pub(crate) mod sampling;
 mod shadow;
 mod split;
+mod stack;
 mod tree;
 
 pub(crate) use counts::Counts;
 pub(crate) use host_calls::HostCalls;
 pub(crate) use native::{Beat, BeatTotal, Code, Native, Pace, Target, Thread, prepare, this_thread};
-pub(crate) use profiled::{Profiled, Stack, no_timer};
+pub(crate) use profiled::Profiled;
 pub(crate) use sampler::Sampler;
 pub(crate) use shadow::Shadow;
+pub(crate) use stack::{Stack, no_timer};

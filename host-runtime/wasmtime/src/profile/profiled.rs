@@ -2,11 +2,12 @@
 
 use super::counts::Counts;
 use super::host_calls::HostCalls;
-use super::native::{Native, Sample, Spent, Target, Thread};
+use super::native::{Sample, Spent, Target};
 use super::open_calls::OpenCalls;
 use super::sampling::Sampling;
 use super::shadow::Shadow;
 use super::split::split;
+use super::stack::{Stack, TAKEN, no_timer};
 use super::tree::SampleTree;
 use crate::lanes::core::LaneCore;
 use crate::lanes::record::Pen;
@@ -41,29 +42,6 @@ pub(crate) struct Profiled {
     suspended: AtomicU32,
     sampling: Sampling,
     work: Mutex<Work>,
-}
-
-/// The stack on which samples find open calls.
-pub(crate) enum Stack {
-    /// A shadow stack that the module keeps.
-    Shadow(Shadow),
-    /// The stack of the instance's thread.
-    Native(Native),
-    /// None: calls are counted, and the thread's processor time is known.
-    Timed(Thread),
-    /// None: calls are only counted.
-    None,
-}
-
-impl Stack {
-    /// How the sampled thread has spent its time so far, if known.
-    fn spent(&self) -> Option<Spent> {
-        match self {
-            Stack::Native(native) => native.spent(),
-            Stack::Timed(thread) => thread.ran(),
-            Stack::Shadow(_) | Stack::None => None,
-        }
-    }
 }
 
 /// The counts and samples so far. Its size depends on the number of different paths in a window and the depth of the stack, both
@@ -498,13 +476,3 @@ impl Profiled {
         Pen { lane: &self.core, state: &mut work.state }.flush();
     }
 }
-
-/// Why a thread's own stack isn't sampled.
-pub(crate) fn no_timer(error: &io::Error) -> String {
-    format!(
-        "no timer can be had to sample the thread's own stack ({error}): rewrite the module with a shadow stack"
-    )
-}
-
-/// The same if other code has taken the signal.
-pub(crate) const TAKEN: &str = "other code has taken the handler of SIGPROF while threads were sampled by that signal: rewrite the module with a shadow stack";
