@@ -55,7 +55,7 @@ test('every call is counted, as a full trace counts them', { skip }, async () =>
     core.push(readFileSync(profile.trace));
     core.end();
     assert.equal(core.reportText(), kperf('report', profile.trace, '--format', 'json'));
-    assert.match(kperf('info', profile.trace), /^profile +2,000,\d+ calls, [\d,]+ samples?, one in [\d.]+ us/m);
+    assert.match(kperf('info', profile.trace), /^profile +2,000,\d+ calls, [\d,]+ samples?, one in [\d.]+ [mu]s/m);
 });
 
 test('a module that is linked at run time makes a profile with imported probes', { skip }, () => {
@@ -107,7 +107,7 @@ test('samples find where the time goes, and slow calls are told', { skip }, () =
     assert.equal(inner.self_nanos >= least * 1e6 && inner.self_nanos <= most * 1e6, true, told);
     const none = run(`${SLOW} guest().outer(SLOWLY);`, { env: { KPERF_SPAN_MIN: 'off', KPERF_PERIOD: '200us' } });
     assert.deepEqual(calls(none.trace), []);
-    assert.match(kperf('info', none.trace), /one in [\d.]+ us/);
+    assert.match(kperf('info', none.trace), /one in [\d.]+ [mu]s/);
 });
 
 test('how they ended: traps, exceptions, exits', { skip }, () => {
