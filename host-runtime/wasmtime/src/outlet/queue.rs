@@ -49,9 +49,22 @@ struct Inner {
     guests_wait: u32,
     /// Whether a block had no room since half of it was free.
     full: bool,
+    /// Whether a guest has waited long since then.
+    has_waited: bool,
+    /// Set at the recording's end.
+    end: Option<End>,
     /// Events that ended lanes have lost since their last block: the next lane with the number reports them.
     lost: BTreeMap<u32, u64>,
     stalls: StallTotal,
+}
+
+/// The end of the recording.
+struct End {
+    /// Without progress for so long, what waits is given up.
+    patience: Duration,
+    /// When the writer last took a message.
+    progress: Instant,
+    is_given_up: bool,
 }
 
 /// How long a guest waits until it is reported, and reported again.
@@ -222,8 +235,12 @@ impl Queue {
             let waited = self.drained.wait_timeout(inner, LONG_WAIT).unwrap_or_else(PoisonError::into_inner);
             inner = waited.0;
             if waited.1.timed_out() {
-                let is_first = !std::mem::replace(&mut inner.full, true);
+                let is_first = !std::mem::replace(&mut inner.has_waited, true);
+                let is_given_up = inner.gives_up();
                 drop(inner);
+                if is_given_up {
+                    self.close();
+                }
                 report(since.elapsed(), is_first);
                 inner = self.inner();
             }
@@ -252,7 +269,12 @@ impl Queue {
         if inner.guests_wait > 0 {
             self.drained.notify_all();
         }
-        inner.full &= inner.bytes > self.limit / 2;
+        let is_half_full = inner.bytes > self.limit / 2;
+        inner.full &= is_half_full;
+        inner.has_waited &= is_half_full;
+        if let Some(end) = &mut inner.end {
+            end.progress = Instant::now();
+        }
         Some(message)
     }
 
@@ -302,6 +324,11 @@ impl Queue {
         self.drained.notify_all();
     }
 
+    /// The recording ends: from now on nobody waits for room longer than `patience` without progress.
+    pub(crate) fn begin_end(&self, patience: Duration) {
+        self.inner().end = Some(End { patience, progress: Instant::now(), is_given_up: false });
+    }
+
     /// Waits until the writer has ended, for as long as it makes progress: `progress` changes within `patience`. Returns whether it
     /// has ended.
     pub(crate) fn wait_closed(&self, patience: Duration, progress: impl Fn() -> u64) -> bool {
@@ -319,7 +346,7 @@ impl Queue {
             let waited = self.drained.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner);
             inner = waited.0;
         }
-        true
+        !inner.end.as_ref().is_some_and(|end| end.is_given_up)
     }
 
     /// Whether the writer has ended, or was given up.
@@ -357,6 +384,13 @@ pub(crate) fn calls_in(window: &Window) -> u64 {
 impl Inner {
     fn has_room(&self, size: usize, limit: usize) -> bool {
         self.bytes == 0 || self.bytes + size <= limit
+    }
+
+    /// Whether the recording ends and the writer has made no progress for too long.
+    fn gives_up(&mut self) -> bool {
+        let Some(end) = &mut self.end else { return false };
+        end.is_given_up |= end.progress.elapsed() >= end.patience;
+        end.is_given_up
     }
 }
 

@@ -288,6 +288,10 @@ impl Recording {
         // Held to the end: a second caller returns only after all is done.
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(thread) = writer.take() else { return Err(ErrorKind::Finished.into()) };
+        // A guest that waits for room has its lane, which is to be closed.
+        if let Some(time) = self.give_up_after {
+            self.outlet.queue.begin_end(time);
+        }
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         self.settle_refused(&mut lanes);
         lanes.finished = true;

@@ -177,6 +177,36 @@ impl Write for Blocked {
 }
 
 #[test]
+fn the_end_does_not_wait_for_ever_for_a_guest_that_waits_for_a_sink() {
+    let engine = engine();
+    let (open, gate) = mpsc::channel();
+    let (notices, list) = notices();
+    let recorder = Recorder::builder()
+        .clock(ClockChoice::Test)
+        .queue_bytes(1)
+        .sink(Blocked { writes: 0, gate })
+        .on_notice(notices)
+        .give_up_after(Some(Duration::from_millis(300)))
+        .build(&engine)
+        .unwrap();
+    std::thread::scope(|scope| {
+        let guest = scope.spawn(|| run(&recorder, &engine, "many", Some(100_000), || {}));
+        while list().is_empty() && !guest.is_finished() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let error = recorder.finish("completed").unwrap_err();
+        let ErrorKind::SinkBlocks { dropped_events, .. } = *error.kind() else { panic!("{error}") };
+        // Its block had no room. The guest goes on without the sink.
+        assert!(dropped_events > 0, "{error}");
+        guest.join().unwrap();
+    });
+    // Without what the sink holds, and what came after the end.
+    let stats = recorder.stats();
+    assert!(stats.lost_events > 0 && stats.events + stats.lost_events <= 200_000, "{stats:?}");
+    drop(open);
+}
+
+#[test]
 fn the_end_does_not_wait_for_ever_for_a_sink_that_blocks() {
     let engine = engine();
     let (open, gate) = mpsc::channel();
