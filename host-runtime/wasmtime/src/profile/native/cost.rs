@@ -12,9 +12,11 @@ static NANOS: OnceLock<u64> = OnceLock::new();
 
 /// How often the thread is interrupted meanwhile.
 const PERIOD: Duration = Duration::from_micros(50);
-/// So many interruptions are enough after the first ones; they take a few milliseconds.
-const SIGNALS: u64 = 48;
+/// So many interruptions find nothing in the caches.
 const FIRST: u64 = 16;
+/// After them it is measured so often, with so many interruptions each: another virtual machine may take the processor once or twice.
+const TIMES: usize = 7;
+const SIGNALS: u64 = 8;
 /// So many turns are made alone, before and after.
 const TURNS: usize = 32;
 /// More aren't made where no signal comes.
@@ -41,28 +43,38 @@ fn measured(clock: &Clock) -> Option<u64> {
         Task { job: Job::Nothing, clock: clock.clone(), pace, period: timer::nanos(PERIOD) },
     );
     let interrupted = Timer::start(thread.id(), number, PERIOD).ok().and_then(|_timer| {
-        // The first ones find nothing in the caches.
-        until(&thread, ring, FIRST)?;
-        let (begun, first) = (thread.processor_time()?, ring.signals());
-        let turns = until(&thread, ring, first + SIGNALS)?;
-        Some((thread.processor_time()?.saturating_sub(begun), turns, ring.signals() - first))
+        let (.., signals) = until(&thread, ring, FIRST)?;
+        if signals == 0 {
+            return None;
+        }
+        (0..TIMES).map(|_| until(&thread, ring, SIGNALS)).collect::<Option<Vec<_>>>()
     });
     ring.stop();
     ring.give_back();
-    let (took, count, signals) = interrupted?;
     turns.extend(alone()?);
     turns.sort_unstable();
-    took.saturating_sub(count * turns[TURNS]).checked_div(signals)
+    let of_turn = turns[TURNS];
+    let cost =
+        |(took, turns, signals): (u64, u64, u64)| took.saturating_sub(turns * of_turn).checked_div(signals);
+    Some(usual(interrupted?.into_iter().map(cost).collect::<Option<Vec<_>>>()?))
 }
 
-/// Makes turns until the thread was interrupted so often. Returns their number.
-fn until(thread: &Thread, ring: &Ring, signals: u64) -> Option<u64> {
+/// The mean without the smallest and the two largest.
+fn usual(mut costs: Vec<u64>) -> u64 {
+    costs.sort_unstable();
+    let usual = costs.get(1..costs.len().saturating_sub(2)).unwrap_or_default();
+    usual.iter().sum::<u64>().checked_div(usual.len() as u64).unwrap_or(0)
+}
+
+/// Makes turns until the thread was interrupted so often. Returns how long that took, and the numbers of turns and interruptions.
+fn until(thread: &Thread, ring: &Ring, signals: u64) -> Option<(u64, u64, u64)> {
+    let (begun, first) = (thread.processor_time()?, ring.signals());
     let mut turns = 0;
-    while ring.signals() < signals && turns < MOST_TURNS {
+    while ring.signals() - first < signals && turns < MOST_TURNS {
         turn(thread)?;
         turns += 1;
     }
-    Some(turns)
+    Some((thread.processor_time()?.saturating_sub(begun), turns, ring.signals() - first))
 }
 
 /// How long some work takes that is always the same, some 40 us of processor time.
@@ -76,4 +88,15 @@ fn turn(thread: &Thread) -> Option<u64> {
     }
     black_box(x);
     Some(thread.processor_time()?.saturating_sub(begun))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_time_without_the_processor_is_no_cost() {
+        assert_eq!(usual(vec![27, 31, 27, 2_000_000, 2, 29, 3_000]), 28);
+        assert_eq!([usual(Vec::new()), usual(vec![7])], [0, 0]);
+    }
 }
