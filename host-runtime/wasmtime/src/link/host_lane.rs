@@ -15,8 +15,8 @@ use wasmtime::{AsContextMut, Result};
 /// A lane in a store's data. [`Recorder::host_lane`](crate::Recorder::host_lane) makes one for each store, and
 /// the functions of [`Recorder::add_to_linker`](crate::Recorder::add_to_linker) write to it.
 ///
-/// It takes its memory at the first event, 16 KiB and more while its block fills, up to 128 KiB; a lane that records nothing costs some nanoseconds. When it is dropped, with its store,
-/// it hands its block over and closes the open frames.
+/// It takes its memory at the first event, 16 KiB and more while its block fills, up to 128 KiB; a lane that records nothing costs some
+/// nanoseconds. When it is dropped, with its store, it hands its block over and closes the open frames.
 pub struct HostLane {
     recording: Arc<Recording>,
     /// The open lane, while it records.

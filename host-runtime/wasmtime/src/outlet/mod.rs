@@ -105,7 +105,7 @@ impl Outlet {
         }
     }
 
-    /// How many lanes were refused.
+    /// How often a lane was refused.
     pub(crate) fn refused_lanes(&self) -> u64 {
         self.refused.lanes.load(Ordering::Relaxed)
     }
@@ -138,7 +138,7 @@ impl Outlet {
         let refused = match self.refused_lanes() {
             0 => None,
             count => Some(format!(
-                "{count} stores or instances are not recorded: the recording's memory was used up"
+                "{count} times a store or an instance is not recorded: the recording's memory was used up"
             )),
         };
         unsampled.iter().map(note).chain(refused).collect()

@@ -30,7 +30,8 @@ pub struct Stats {
     /// Bytes of memory that recording takes: open lanes, the queue, and what is kept to be reused. See
     /// [`Builder::memory_limit`](crate::Builder::memory_limit).
     pub memory_bytes: usize,
-    /// How many stores or instances are not recorded, because the memory limit was reached when they began.
+    /// How often a store or an instance was not recorded, because the memory limit was reached. One that is kept asks again at each of
+    /// the host's calls.
     pub refused_lanes: u64,
     /// How many lanes are open: stores, or instances that have their recorder inside.
     pub lanes: usize,

@@ -178,8 +178,8 @@ impl Builder {
         self
     }
 
-    /// Reports problems when they happen: a write fails, the queue is full, the sink blocks or panics. `report` is called by the thread that notices it,
-    /// which may be a guest's. So it should only log or count.
+    /// Reports problems when they happen: a write fails, the queue is full, the sink blocks or panics. `report` is called by the thread
+    /// that notices it, which may be a guest's. So it should only log or count.
     pub fn on_notice(mut self, report: impl Fn(&Notice<'_>) + Send + Sync + 'static) -> Builder {
         self.settings.notices = Notices::new(report);
         self

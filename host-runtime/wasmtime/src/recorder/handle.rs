@@ -188,7 +188,8 @@ impl Recorder {
     /// Defines `kperf:host.flush`, once for all stores, for modules that make a profile with what only their instances own: rewritten
     /// for `kperf_rewriter::Recording::OwnProfile` or `OwnCount`. They may be pre-instantiated (`InstancePre`) and come from a pool
     /// ([`configure_pool`](Recorder::configure_pool)). Instances in stores from [`recorded_store`](Recorder::recorded_store) are
-    /// recorded, unless their parent isn't sampled when they are instantiated; others run unrecorded. For `OwnCount` see [`native_code`](Recorder::native_code).
+    /// recorded, unless their parent isn't sampled when they are instantiated; others run unrecorded. For `OwnCount` see
+    /// [`native_code`](Recorder::native_code).
     ///
     /// # Errors
     ///

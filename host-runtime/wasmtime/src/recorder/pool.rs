@@ -31,18 +31,17 @@ pub(super) fn raise(pool: &mut PoolingAllocationConfig, probes: PoolProbes) {
     let PoolProbes { functions, recorders } = probes;
     let components = pool.get_total_component_instances().saturating_mul(recorders);
     let modules = pool.get_total_core_instances();
-    let per_component = CORE_INSTANCES.saturating_mul(recorders);
     let counts = GLOBAL.saturating_mul(functions as usize);
-    let contexts = CONTEXT.saturating_mul(recorders as usize);
     let memory = shadow::pages(functions) as usize * 65536;
-    let more = |limit: u32, more: u32| limit.saturating_add(more);
-    let larger = |limit: usize, more: usize| limit.saturating_add(more);
+    let (more, larger) = (u32::saturating_add, usize::saturating_add);
     pool.total_core_instances(more(modules, components.saturating_mul(CORE_INSTANCES)));
     pool.total_memories(more(more(pool.get_total_memories(), modules), components));
     pool.max_memories_per_module(more(pool.get_max_memories_per_module(), 1));
     pool.max_memory_size(pool.get_max_memory_size().max(memory));
     pool.max_core_instance_size(larger(pool.get_max_core_instance_size(), larger(CONTEXT, counts)));
-    pool.max_core_instances_per_component(more(pool.get_max_core_instances_per_component(), per_component));
+    let (instances, contexts) =
+        (CORE_INSTANCES.saturating_mul(recorders), CONTEXT.saturating_mul(recorders as usize));
+    pool.max_core_instances_per_component(more(pool.get_max_core_instances_per_component(), instances));
     pool.max_memories_per_component(more(pool.get_max_memories_per_component(), recorders));
     pool.max_component_instance_size(larger(pool.get_max_component_instance_size(), contexts));
 }

@@ -100,7 +100,7 @@ fn a_store_without_memory_runs_and_its_events_are_counted() {
     let lost = stats.refused_lanes * 20;
     assert_eq!(events_and_lost(&trace), [301 * 20 - lost, lost]);
     assert_eq!(summary.dropped_events, lost);
-    let note = format!("{} stores or instances are not recorded", stats.refused_lanes);
+    let note = format!("{} times a store or an instance is not recorded", stats.refused_lanes);
     assert!(summary.notes[0].starts_with(&note), "{:?}", summary.notes);
     assert_eq!(recorder.stats().lost_events, lost);
 }
@@ -139,7 +139,7 @@ fn recorder_modules_and_recorders_inside_are_refused_too() {
         let recorded = 31 - stats.refused_lanes;
         let summary = recorder.finish("completed").unwrap();
         assert_eq!(events_and_lost(&trace), [if is_profile { 0 } else { recorded * 20_000 }, 0]);
-        assert!(summary.notes.iter().any(|note| note.contains("are not recorded")), "{:?}", summary.notes);
+        assert!(summary.notes.iter().any(|note| note.contains("is not recorded")), "{:?}", summary.notes);
     }
 }
 
