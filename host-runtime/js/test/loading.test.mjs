@@ -88,6 +88,20 @@ test('filters that leave nothing of all modules are told, and bad ones', () => {
             undefined,
         ],
     );
+    assembled('refused.wasm', `(module (import "kperf" "enter" (func (param i32) (result i32))) (func))`);
+    const refuse = `await WebAssembly.instantiate(readFileSync('WORK/refused.wasm'), { kperf: { enter: () => 0 } });`;
+    const other = run(`${program}\n${refuse}`, { env: { KPERF_ONLY: 'nowhere' } });
+    assert.match(other.stderr, /^kperf: wasm-[0-9a-f]{8} runs without probes: .*\nkperf: KPERF_ONLY,.* the program's 1 other module\n$/);
+    // The second time from the cache. Each line comes once, however often the module is loaded.
+    for (const kept of [false, true]) {
+        const { stderr, trace } = run(`${program}\nawait WebAssembly.compile(readFileSync('LIFE'));`, {
+            env: { KPERF_ONLY: 'life::is_*\nis_valid', KPERF_SKIP: 'nowhere', KPERF_CACHE: join(work, 'of-filters') },
+        });
+        assert.deepEqual(namesOf(trace), ['life::is_valid_position']);
+        const found = stderr.match(/(?<=^kperf: wasm-[0-9a-f]{8}: )no function.*$/gm);
+        const hint = 'no function\'s name matches `is_valid`; did you mean `*is_valid*`?';
+        assert.deepEqual(found, [hint, 'no function\'s name matches `nowhere`'], `${kept} ${stderr}`);
+    }
     for (const [env, message] of [
         [{ KPERF_ONLY: 'life::*\na[b' }, 'KPERF_ONLY: bad pattern `a[b`: unclosed character class'],
         [{ KPERF_SKIP: '/(/' }, 'KPERF_SKIP: bad pattern `/(/`: '],

@@ -1,4 +1,4 @@
-//! Rewrites a module that a program loads. Filters are for all modules of the program, so one without a match is not an error.
+//! Rewrites a module that a program loads. Filters are for all modules of the program, so a pattern without a match is a warning.
 
 use crate::error::Error;
 use crate::options::{Options, ProbeChoice, RecorderPlace};
@@ -52,8 +52,9 @@ fn rewrite_as(wasm: &[u8], options: &Options, recording: Recording) -> Result<Ou
     let mut filter = options.filter()?;
     let host = options.host()?;
     let chooses_some = !filter.only.is_empty();
+    let mut unmatched = Vec::new();
     loop {
-        // Patterns that match nothing here are meant for other modules.
+        // Patterns that match nothing here may be meant for other modules.
         if chooses_some && filter.only.is_empty() {
             return Ok(Outcome::Untouched);
         }
@@ -65,12 +66,15 @@ fn rewrite_as(wasm: &[u8], options: &Options, recording: Recording) -> Result<Ou
                     probed: symbols.symbols.len(),
                     inline: !recording.is_imported(),
                     id_end: symbols.id_end(),
-                    warnings: warnings.iter().map(ToString::to_string).collect(),
+                    warnings: unmatched.into_iter().chain(warnings.iter().map(ToString::to_string)).collect(),
                 };
                 return Ok(Outcome::Probed(wasm, summary));
             }
             Err(error) => match error.kind() {
-                ErrorKind::PatternMatchesNothing { pattern, .. } => leave_out(&mut filter, pattern),
+                ErrorKind::PatternMatchesNothing { pattern, .. } => {
+                    leave_out(&mut filter, pattern);
+                    unmatched.push(error.to_string());
+                }
                 ErrorKind::NothingMatched { .. } => return Ok(Outcome::Untouched),
                 _ => return Err(error.into()),
             },
@@ -114,6 +118,16 @@ mod tests {
         assert_eq!(probed(MODULE, choosing(&["elsewhere"], &[])), None);
         assert_eq!(probed(MODULE, choosing(&[], &["*"])), None);
         assert_eq!(probed("(module)", Options::default()), None);
+    }
+
+    #[test]
+    fn patterns_without_a_match_are_warnings() {
+        let wasm = wat::parse_str(MODULE).expect("a module");
+        let Ok(Outcome::Probed(_, summary)) = rewrite(&wasm, &choosing(&["run", "all"], &["fmt*"])) else {
+            panic!("it gets probes")
+        };
+        let hint = "no function's name matches `all`; did you mean `*all*`?";
+        assert_eq!(summary.warnings, [hint, "no function's name matches `fmt*`"]);
     }
 
     #[test]

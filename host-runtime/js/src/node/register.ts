@@ -229,5 +229,6 @@ function ownPath(path: string): string {
 function reportNothing(): void {
     const { selected, seen } = loading ?? { selected: 1, seen: 0 };
     if (settings.quiet || seen === 0 || selected > 0) return;
-    process.stderr.write(`kperf: KPERF_ONLY, KPERF_SKIP, KPERF_MIN_INSTRUCTIONS and KPERF_EXPORTS select no function of the program's ${seen} module${seen > 1 ? 's' : ''}\n`);
+    const others = missing.size > 0 ? 'other ' : '';
+    process.stderr.write(`kperf: KPERF_ONLY, KPERF_SKIP, KPERF_MIN_INSTRUCTIONS and KPERF_EXPORTS select no function of the program's ${seen} ${others}module${seen > 1 ? 's' : ''}\n`);
 }

@@ -4,7 +4,7 @@ import { headersOf } from '../common/hook/module-headers.js';
 
 const NAME = 'kperf.warnings';
 /** Others are of custom sections, of which programs see the original's. */
-const CONCERNS_RECORDING = /^no probe in |has no probe and no room|can't be read: /;
+const CONCERNS_RECORDING = /^no probe in |^no function's name matches |has no probe and no room|can't be read: /;
 /** The number of warnings of a module that are shown. */
 const MAX_WARNINGS = 3;
 

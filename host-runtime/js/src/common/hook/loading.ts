@@ -56,7 +56,7 @@ export interface Source {
 const MAX_SOURCE = 4 << 20;
 
 export class Loading {
-    /** The number of modules with functions, and of those in which the filters select any. */
+    /** The number of modules with functions that may have probes, and of those in which the filters select any. */
     seen = 0;
     selected = 0;
     /** Whether modules get imported probes if they may have either: after many instances. */
@@ -158,7 +158,6 @@ export class Loading {
         // Modules without functions are glue. Modules with probes are recorded as they are.
         if (!headers?.functions || headers.custom.some(({ name }) => name === SYMBOLS_SECTION)) return undefined;
         if (this.#host.isOwn()) return undefined;
-        this.seen++;
         this.#host.begins?.();
         return headers;
     }
@@ -188,9 +187,10 @@ export class Loading {
     }
 
     #done({ wasm, headers, options }: Task, { rewriting }: { rewriting: Rewriting }): Loaded | undefined {
-        if (rewriting !== undefined) this.selected++;
-        if (typeof rewriting === 'string') this.#host.warn(`${options.module_name} runs without probes: ${rewriting}`);
-        if (typeof rewriting !== 'object') return undefined;
+        if (typeof rewriting === 'string') return this.#failed(options.module_name, rewriting);
+        this.seen++;
+        if (!rewriting) return undefined;
+        this.selected++;
         this.#host.probed?.(rewriting, options.module_name);
         const sections: Loaded['sections'] = new Map();
         for (const { name, start, end } of headers.custom) sections.set(name, [...(sections.get(name) ?? []), wasm.slice(start, end)]);
