@@ -2,10 +2,12 @@
 
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
-import { originals } from '../common/engine.js';
+import { engine, originals } from '../common/engine.js';
 
 /** The original; `register` wraps it later. */
 export const OwnWorker = (originals.Worker ??= Worker) as typeof Worker;
+
+const major = Number(process.versions.node.split('.')[0]);
 
 /** Limits of inlining: nodes of V8's graph (default 5000), and a multiple of the function's size (default 3). */
 const LIMITS: [flag: string, firstNode: number][] = [
@@ -19,8 +21,7 @@ const LIMITS: [flag: string, firstNode: number][] = [
  * calls would cost as much as the probes do. Affects all code that is compiled later, in all threads.
  */
 export function allowInlining(): void {
-    const node = Number(process.versions.node.split('.')[0]);
-    for (const [flag, first] of LIMITS) if (node >= first) setFlagsFromString(flag);
+    for (const [flag, first] of LIMITS) if (major >= first) setFlagsFromString(flag);
 }
 
 /**
@@ -30,6 +31,25 @@ export function allowInlining(): void {
  */
 export function allowExit(): void {
     setFlagsFromString('--no-concurrent-sparkplug');
+}
+
+/** The calls and loops of a function, in bytes of code, after which V8 optimizes it. */
+const TIERING = '--wasm-tiering-budget';
+
+/**
+ * Compiles a module that V8 shall optimize later than the program's: V8 counts each call of a large function as if all of it ran. The rewriter
+ * has three that were optimized after some hundred instructions of a guest: a second of another thread's time, and 110 MB, of which 45 stayed.
+ */
+export function compileSlowly(bytes: Uint8Array<ArrayBuffer>): WebAssembly.Module {
+    // The program's choice can't be read.
+    if (process.execArgv.some((flag) => flag.includes(TIERING.slice(2)))) return new engine.Module(bytes);
+    setFlagsFromString(`${TIERING}=1000000000`);
+    try {
+        return new engine.Module(bytes);
+    } finally {
+        // V8's default.
+        setFlagsFromString(`${TIERING}=${major < 22 ? 1_800_000 : 13_000_000}`);
+    }
 }
 
 /** Why this program can't be recorded at all; `undefined` if it can. Other runtimes have node's names, but not the parts of it that recording needs. */

@@ -73,6 +73,8 @@ interface Recording {
 }
 
 const SHARED = 'kperf-wasm';
+/** Our threads have few objects. Without a limit each keeps some 5 MB for new ones. */
+const LIMITS = { maxYoungGenerationSizeMb: 3 };
 /** Milliseconds that one of our threads may take to start. */
 const THREAD_START = 5000;
 /** Milliseconds that the program waits at most for the thread that watches signals. */
@@ -383,7 +385,7 @@ function startFollower(follower: Follower, path: string, options: OtlpOptions): 
 function startThread(file: string, data: TickerData | WriterData | FollowerData | SamplerData | SignalData, execArgv: string[] = []): Worker {
     const env = { ...process.env };
     delete env['NODE_OPTIONS'];
-    const thread = new OwnWorker(new URL(file, import.meta.url), { workerData: data, execArgv, env, stdin: false });
+    const thread = new OwnWorker(new URL(file, import.meta.url), { workerData: data, execArgv, env, stdin: false, resourceLimits: LIMITS });
     // Without a listener the error would end the program.
     thread.on('error', (error) => warn(`a thread of the recorder failed (${data.kperf}), so the trace is incomplete: ${reasonOf(error)}`));
     thread.unref();

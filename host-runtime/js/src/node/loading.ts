@@ -3,8 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worker_threads';
-import { engine } from '../common/engine.js';
-import { OwnWorker } from './engine.js';
+import { compileSlowly, OwnWorker } from './engine.js';
 import { Loading, type LoadingHost, type Source } from '../common/hook/loading.js';
 import { symbolsOf } from '../common/hook/module-headers.js';
 import { ModuleIds } from '../common/hook/module-ids.js';
@@ -36,7 +35,7 @@ let compiled: WebAssembly.Module | undefined;
 
 /** The rewriter, read and compiled at the first call. */
 export function rewriterModule(): WebAssembly.Module {
-    return (compiled ??= new engine.Module(readFileSync(FILE)));
+    return (compiled ??= compileSlowly(readFileSync(FILE)));
 }
 
 /** An empty module. */
