@@ -160,15 +160,16 @@ test('the recorder is inside where that pays', async () => {
     const forms = async (...options) => {
         const server = await start(work, ...options);
         const found = [];
-        for (const inline of [true, false]) {
+        for (const form of ['any', 'import', 'alone']) {
             for (const [name, body] of Object.entries(files)) {
-                const address = `${server.url}.kperf/probe?name=${name}&id_base=5&inline=${inline}`;
+                const address = `${server.url}.kperf/probe?name=${name}&id_base=5&form=${form}`;
                 const answer = await fetch(address, { method: 'POST', headers: { 'kperf-probe': '1' }, body });
                 const bytes = Buffer.from(await answer.arrayBuffer());
                 // Modules that are loaded beside others are refused a recorder inside, whoever asks for one.
-                const expected = name === 'linked' && options.includes('inline') ? 422 : 200;
+                const isRefused = options.includes('inline') && (name === 'linked' || form === 'import');
+                const expected = isRefused || (form === 'import' && options.includes('import')) ? 422 : 200;
                 assert.equal(answer.status, expected, bytes.toString());
-                if (bytes.includes('kperf:host')) found.push(inline ? name : `${name} unasked`);
+                if (bytes.includes('kperf:host')) found.push(form === 'any' ? name : `${name} ${form}`);
             }
         }
         await server.end();
@@ -178,7 +179,7 @@ test('the recorder is inside where that pays', async () => {
     assert.deepEqual(await forms('--clock', 'precise'), []);
     assert.deepEqual(await forms('--no-isolation'), []);
     assert.deepEqual(await forms('--probe', 'import'), []);
-    assert.deepEqual(await forms('--probe', 'inline'), ['plain', 'starts', 'plain unasked', 'starts unasked']);
+    assert.deepEqual(await forms('--probe', 'inline'), ['plain', 'starts', 'plain alone', 'starts alone']);
 });
 
 test('a profile of a published app', async () => {

@@ -51,6 +51,9 @@ const POOL = `
         await Promise.all(threads.map((thread) => ask(thread, { calls })));
         return { threads, sum: new Int32Array(memory.buffer)[0] };
     }`;
+/** The number of pools, one after the other, whose memories a page has no room for at a time. */
+const POOLS = Math.ceil(136 / WORKERS);
+const PAGE = `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">`;
 const FILES = {
     '/pool.wasm': wasm,
     '/thread.js': THREAD,
@@ -68,7 +71,7 @@ const PAGES = {
 /** Serves the page by `kperf-wasm serve`, closes it when it is done, and returns the reports. */
 async function record(script, ...flags) {
     const app = folder();
-    const page = `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><script>${POOL} globalThis.result = ${script};</script>`;
+    const page = `${PAGE}<script>${POOL} globalThis.result = ${script};</script>`;
     for (const [path, content] of Object.entries({ ...FILES, '/index.html': page })) writeFileSync(join(app, path), content);
     const server = await start(work, app, ...flags);
     const { page: opened, result } = await open(browser, server.url);
@@ -95,3 +98,20 @@ for (const [where, script] of Object.entries(PAGES)) {
         });
     }
 }
+
+test('a profile of pools that are terminated, one directly after the other', async () => {
+    const script = `(async () => {
+        for (let n = 0; n < ${POOLS}; n++) for (const thread of (await pool(100)).threads) thread.terminate();
+        return 'done';
+    })()`;
+    writeFileSync(join(work, 'pool.wasm'), wasm);
+    writeFileSync(join(work, 'thread.js'), THREAD);
+    writeFileSync(join(work, 'index.html'), `${PAGE}<script>${POOL} globalThis.result = ${script};</script>`);
+    const server = await start(work, work, '--record', 'profile');
+    const { page, result } = await open(browser, server.url);
+    assert.equal(result, 'done');
+    const expected = POOLS * (WORKERS + 1);
+    await server.untilReported(([{ functions }]) => functions.some(({ name, calls }) => name === 'work' && calls === expected));
+    await page.close();
+    await server.end();
+});

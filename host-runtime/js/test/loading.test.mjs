@@ -297,7 +297,7 @@ test('what was rewritten is kept, and taken from there', () => {
     put(wasm.subarray(0, wasm.length / 2));
     const broken = run(program, { env });
     assert.equal(broken.stdout, '5 steps, 19 live cells\n');
-    assert.match(broken.stderr, /^kperf: a module runs without probes, which the engine refuses: CompileError/);
+    assert.match(broken.stderr, /^kperf: a module runs without probes: the engine refuses them: CompileError/);
     run(program, { env: { ...env, KPERF_ONLY: 'life::*' } });
     assert.equal(readdirSync(own).length, 2);
     for (const KPERF_CACHE of ['0', 'off']) assert.equal(

@@ -1,7 +1,7 @@
 /** Lets the workers of an isolated page record into its trace, with its ticker and its sampler. */
 
 import { CLOCK_BYTES, type ClockPlace } from '../common/clock/clock.js';
-import { clockMemory, CLOCKS_FROM, CLOCKS_TO, collectGarbage, type CellChange } from '../common/clock/ticker.js';
+import { clockMemory, CLOCKS_FROM, CLOCKS_TO, memoryIsFree, type CellChange } from '../common/clock/ticker.js';
 import type { ProfiledInstance } from '../common/profile/counts.js';
 import { HOST_IDS } from '../common/constants.js';
 import { ModuleIds } from '../common/hook/module-ids.js';
@@ -57,7 +57,6 @@ export class PageWorkers {
     readonly #begin: (record: Record) => PageRecording;
     /** Each passes on what a worker has handed over, and returns whether the worker records nothing, or has ended. */
     readonly #workers = new Set<(take: (chunk: Uint8Array) => void) => boolean>();
-    #ended = 0;
 
     /** `begin` begins the page's recording, if it hasn't begun. */
     constructor(begin: (record: Record) => PageRecording) {
@@ -127,7 +126,7 @@ export class PageWorkers {
             instances.forEach(end);
             for (const { ended } of inner) ended[0] = 1;
             // Its memories are also this thread's.
-            if (recorder && ++this.#ended % 16 === 0) collectGarbage();
+            if (recorder) memoryIsFree();
             return this.#workers.delete(read);
         };
         this.#workers.add(read);

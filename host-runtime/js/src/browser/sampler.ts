@@ -1,9 +1,10 @@
 /** Connects a page with its sampler's worker. */
 
+import { Reason } from '../common/constants.js';
 import { countsAlone, type SamplerLink } from '../common/profile/profile.js';
 import type { Output } from '../common/recorder/output.js';
 import type { ProfiledInstance } from '../common/profile/counts.js';
-import { SamplerControl } from '../common/profile/sampler.js';
+import { CONTROL_END, SamplerControl } from '../common/profile/sampler.js';
 import type { Sampling } from '../common/profile/sampling.js';
 import type { Found, SamplerData } from './sampler-thread.js';
 import { ISOLATED, isIsolated } from './isolation.js';
@@ -65,6 +66,8 @@ export class PageSampler implements SamplerLink {
         const known = this.#active.get(instance.number);
         if (!known) return;
         if (this.#isLeaving || this.#failed) return this.#countsAlone(known);
+        // A worker that was terminated has not said so.
+        Atomics.compareExchange(new Int32Array(instance.control), CONTROL_END, 0, Reason.Unfinished + 1);
         this.#control.wake(instance.number);
         return new Promise((resolve) => {
             const late = setTimeout(() => this.#countsAlone(known), PATIENCE);

@@ -11,8 +11,9 @@ const DONE = 200;
 const AS_IT_IS = 204;
 
 /** The URL of a request. The server has the filters. */
-function addressOf(server: string, { module_name = '', id_base = 0 }: RewriteOptions): string {
-    return `${server}?name=${encodeURIComponent(module_name)}&id_base=${id_base}&inline=${hasMultiMemory && isIsolated()}`;
+function addressOf(server: string, { module_name = '', id_base = 0, probe }: RewriteOptions): string {
+    const form = !hasMultiMemory || !isIsolated() ? 'alone' : probe === 'import' ? probe : 'any';
+    return `${server}?name=${encodeURIComponent(module_name)}&id_base=${id_base}&form=${form}`;
 }
 
 function outcome(status: number, header: string | null, bytes: Uint8Array<ArrayBuffer>): Rewriting {

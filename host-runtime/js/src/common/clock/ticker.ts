@@ -69,16 +69,18 @@ export interface CellChange {
  * A loop that makes no objects never collects them, and a browser has room for some 100 memories of all its threads. Engines collect when much
  * memory outside of their heap has come, which they don't touch.
  */
-export function collectGarbage(): void {
-    for (let n = 0; n < 4; n++) new ArrayBuffer(1e8);
+export function memoryIsFree(): void {
+    if (++free % 16 === 0) for (let n = 0; n < 4; n++) new ArrayBuffer(1e8);
 }
+
+/** The number of memories that this thread no longer needs. */
+let free = 0;
 
 export class TickerLoop {
     readonly #options: TickerOptions;
     readonly #control: Int32Array;
     readonly #cells = new Map<string, WebAssembly.Memory>();
     #taken = 0;
-    #removed = 0;
 
     constructor(options: TickerOptions) {
         this.#options = options;
@@ -91,7 +93,7 @@ export class TickerLoop {
     change({ id, memory }: CellChange): void {
         this.#taken++;
         if (memory) this.#cells.set(id, memory);
-        else if (this.#cells.delete(id) && ++this.#removed % 16 === 0) collectGarbage();
+        else if (this.#cells.delete(id)) memoryIsFree();
     }
 
     /** Whether more changes are on their way. */

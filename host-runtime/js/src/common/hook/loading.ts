@@ -145,7 +145,7 @@ export class Loading {
 
     /** Warns that the engine refuses a module with probes, although it takes the original. */
     refused(name: string | undefined, error: unknown): void {
-        this.#host.warn(`${name ?? 'a module'} runs without probes, which the engine refuses: ${String(error)}`);
+        this.#failed(name, `the engine refuses them: ${String(error)}`);
     }
 
     #failed(name: string | undefined, error: unknown): undefined {
@@ -210,7 +210,7 @@ function orRefusal(second: Rewriting, first: Rewriting): Rewriting {
 }
 
 /** Whether the symbol table and the records of a module with these options are the same with imported probes. */
-function hasTwin({ probe, leaf, allocations }: RewriteOptions): boolean {
+export function hasTwin({ probe, leaf, allocations }: RewriteOptions): boolean {
     return (probe === 'auto' || probe === 'profile' || probe === 'profile-without-spans') && leaf !== 'count' && allocations === undefined;
 }
 

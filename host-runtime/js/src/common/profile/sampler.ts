@@ -8,6 +8,7 @@ import { HOST, SampleTree } from './sample-tree.js';
 import { ParentReader } from './parent-cell.js';
 import type { Sampling } from './sampling.js';
 import { LOOK } from '../wasm-source.js';
+import { memoryIsFree } from '../clock/ticker.js';
 import { encodeWindow } from '../trace/window.js';
 
 /**
@@ -134,7 +135,10 @@ export class Profiled {
         const end = Atomics.load(this.#control, CONTROL_END);
         this.#takeSwitches();
         if (this.#isOn) this.#sample(clock);
-        if (end !== 0) this.close((end - 1) as Reason, clock());
+        if (end !== 0) {
+            this.close((end - 1) as Reason, clock());
+            memoryIsFree();
+        }
         return end === 0;
     }
 

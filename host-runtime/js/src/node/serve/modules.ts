@@ -2,10 +2,14 @@
 
 import { createHash } from 'node:crypto';
 import { symbolsOf } from '../../common/hook/module-headers.js';
+import { hasTwin } from '../../common/hook/loading.js';
 import type { RewriteOptions, Rewritten } from '../../common/hook/rewriter.js';
 import { MissingAllocators } from '../../common/trace/symbols.js';
 import { printStatus } from '../cli-args.js';
 import { rewriteInThread } from '../loading.js';
+
+/** What a page wants: any form of probes, imported ones because it has many instances, or none with an inlined recorder, which it can't run. */
+export const FORMS = ['any', 'import', 'alone'] as const;
 
 /** A module that a page sends. */
 export interface SentModule {
@@ -13,8 +17,7 @@ export interface SentModule {
     name: string;
     /** The first function id: the modules of a page share a trace. */
     idBase: number;
-    /** Whether the page can run modules with an inlined recorder. */
-    inline: boolean;
+    form: (typeof FORMS)[number];
     wasm: Uint8Array;
 }
 
@@ -51,8 +54,8 @@ export class Modules {
 
     /** Rewrites a module, or takes it from the cache. */
     probed(module: SentModule): Promise<Rewritten> {
-        const { name, idBase, inline, wasm } = module;
-        const key = createHash('sha256').update(JSON.stringify([name, idBase, inline])).update(wasm).digest('hex');
+        const { name, idBase, form, wasm } = module;
+        const key = createHash('sha256').update(JSON.stringify([name, idBase, form])).update(wasm).digest('hex');
         const answer = this.#known.get(key) ?? this.#rewrite(module);
         this.#known.delete(key);
         this.#known.set(key, answer);
@@ -63,10 +66,11 @@ export class Modules {
         return answer;
     }
 
-    async #rewrite({ name, idBase, inline, wasm }: SentModule): Promise<Rewritten> {
+    async #rewrite({ name, idBase, form, wasm }: SentModule): Promise<Rewritten> {
         const { options } = this.#settings;
-        if (options.probe?.startsWith('profile') && !inline) return { refusal: 'a profile needs a cross-origin isolated page' };
-        const probe = options.probe === 'auto' ? (inline && this.#settings.inline ? 'auto' : 'import') : options.probe!;
+        if (form === 'import' && !hasTwin(options)) return { refusal: 'it has an inlined recorder' };
+        if (options.probe?.startsWith('profile') && form === 'alone') return { refusal: 'a profile needs a cross-origin isolated page' };
+        const probe = form === 'import' || (options.probe === 'auto' && (form === 'alone' || !this.#settings.inline)) ? 'import' : options.probe!;
         const begun = performance.now();
         const rewritten = await this.#inTurn(() => rewriteInThread(wasm, { ...options, probe, id_base: idBase, module_name: name }));
         const { refusal, summary } = rewritten;
