@@ -18,7 +18,8 @@ use std::time::Duration;
 ///
 /// The sink is a sequence of files without a name, of 8 MiB each, which are deleted when they are sent. So a
 /// slow or absent Collector costs disk space (0.03 to 1.5 bytes a call), but no time of the program and no spans: requests are
-/// retried while the recording goes on. [`Config::give_up_after`] counts from the recording's end, when the sink is dropped.
+/// retried while the recording goes on. A gigabyte may wait ([`Spool::ROOM`]); the recorder counts what comes then as lost, and says so
+/// (its `on_notice`). [`Config::give_up_after`] counts from the recording's end, when the sink is dropped.
 /// A span is sent a second after it was written, or before if there are many.
 ///
 /// # Errors

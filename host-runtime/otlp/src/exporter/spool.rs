@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,13 +10,15 @@ use std::time::{Duration, Instant};
 /// The writing end: give it to a recorder as its sink. Dropping it ends the trace.
 ///
 /// The trace goes to a file, and the reader reads that file: neither waits for the other. A file with a name is as long as the trace.
-/// Without a name it is a sequence of files, each of which is deleted when the reader has read it: what was read is in requests.
+/// Without a name it is a sequence of files, each of which is deleted when the reader has read it: what was read is in requests. While
+/// [`Spool::ROOM`] is not read, it takes no more.
 #[derive(Debug)]
 pub struct Spool {
     file: File,
-    /// How much of the trace is in earlier files, and whether this one is followed by others.
+    /// How much of the trace is in earlier files.
     before: u64,
-    follows: bool,
+    /// How much may wait to be read; `None` for a file with a name.
+    room: Option<u64>,
     shared: Arc<SpoolProgress>,
     /// [`Spool::append`] has left a part in the file.
     is_broken: bool,
@@ -39,7 +41,7 @@ pub struct Tail {
 pub(super) struct Rests(Arc<OnceLock<Duration>>);
 
 impl Rests {
-    /// From now on, readings fail with [`WouldBlock`](io::ErrorKind::WouldBlock), each time after this time, whether there is something
+    /// From now on, readings fail with [`WouldBlock`](ErrorKind::WouldBlock), each time after this time, whether there is something
     /// to read or not. At the trace's end they don't.
     pub(super) fn begin(&self, every: Duration) {
         let _ = self.0.set(every);
@@ -62,6 +64,8 @@ struct SpoolProgress {
 #[derive(Debug, Default)]
 struct Progress {
     written: u64,
+    /// How much the reader of a spool without a name has read.
+    read: u64,
     ended: Option<Instant>,
     /// Where each later file of a spool without a name begins, and its reading end.
     parts: VecDeque<(u64, File)>,
@@ -74,6 +78,9 @@ impl SpoolProgress {
 }
 
 impl Spool {
+    /// How many bytes of a spool without a name may wait to be read: a gigabyte.
+    pub const ROOM: u64 = 1 << 30;
+
     /// A spool in a new file of this name, which is kept.
     ///
     /// # Errors
@@ -81,7 +88,7 @@ impl Spool {
     /// If the file can't be created.
     pub fn create(path: &Path) -> io::Result<(Spool, Tail)> {
         let file = File::create(path)?;
-        Ok(Spool::of(file, File::open(path)?, false))
+        Ok(Spool::of(file, File::open(path)?, None))
     }
 
     /// A spool in a temporary file without a name.
@@ -91,13 +98,13 @@ impl Spool {
     /// If the file can't be created.
     pub fn temporary() -> io::Result<(Spool, Tail)> {
         let (writer, reader) = unnamed()?;
-        Ok(Spool::of(writer, reader, true))
+        Ok(Spool::of(writer, reader, Some(Spool::ROOM)))
     }
 
-    fn of(writer: File, reader: File, follows: bool) -> (Spool, Tail) {
+    fn of(writer: File, reader: File, room: Option<u64>) -> (Spool, Tail) {
         let shared = Arc::new(SpoolProgress::default());
         (
-            Spool { file: writer, before: 0, follows, shared: shared.clone(), is_broken: false },
+            Spool { file: writer, before: 0, room, shared: shared.clone(), is_broken: false },
             Tail { file: reader, shared, position: 0, rests: Rests::default(), due: None },
         )
     }
@@ -105,7 +112,7 @@ impl Spool {
     /// Begins another file if this one is full. If there can't be one, this one goes on.
     fn begin_part(&mut self) {
         let written = self.shared.progress().written;
-        if !self.follows || written - self.before < PART {
+        if self.room.is_none() || written - self.before < PART {
             return;
         }
         if let Ok((writer, reader)) = unnamed() {
@@ -114,17 +121,23 @@ impl Spool {
             self.shared.progress().parts.push_back((written, reader));
         }
     }
-}
 
-impl Spool {
     /// Writes all of `bytes`, or nothing: if the disk becomes full, the file is as long as before, and the write can be repeated.
     ///
     /// # Errors
     ///
-    /// If the bytes can't be written. If a written part can't be removed either, all later calls fail.
+    /// If the bytes can't be written, or too much waits to be read. If a written part can't be removed either, all later calls fail.
     pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.is_broken {
             return Err(io::Error::other("an earlier part was not written whole, and can't be taken out"));
+        }
+        let waiting = {
+            let progress = self.shared.progress();
+            progress.written - progress.read
+        };
+        if let Some(room) = self.room.filter(|&room| waiting >= room) {
+            let text = format!("{room} bytes wait to be sent, and there is room for no more");
+            return Err(io::Error::new(ErrorKind::StorageFull, text));
         }
         self.begin_part();
         let before = self.shared.progress().written - self.before;
@@ -141,11 +154,8 @@ impl Spool {
 
 impl Write for Spool {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.begin_part();
-        let count = self.file.write(bytes)?;
-        self.shared.progress().written += count as u64;
-        self.shared.more.notify_all();
-        Ok(count)
+        self.append(bytes)?;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -201,7 +211,7 @@ impl Read for Tail {
                 let now = Instant::now();
                 if self.due.is_some_and(|due| due <= now) {
                     self.due = Some(now + every);
-                    return Err(io::ErrorKind::WouldBlock.into());
+                    return Err(ErrorKind::WouldBlock.into());
                 }
                 self.due.get_or_insert(now + every);
             }
@@ -228,6 +238,7 @@ impl Read for Tail {
         let room = usize::try_from(end - self.position).unwrap_or(usize::MAX).min(bytes.len());
         let count = self.file.read(&mut bytes[..room])?;
         self.position += count as u64;
+        self.shared.progress().read = self.position;
         Ok(count)
     }
 }
@@ -265,5 +276,19 @@ mod tests {
         drop(spool);
         assert_eq!(reader.join().expect("no panic").expect("the file"), expected);
         assert!(ended.at().is_some());
+    }
+    #[test]
+    fn what_finds_no_room_is_refused_whole_until_something_is_read() {
+        let (mut spool, mut tail) = Spool::temporary().expect("a file");
+        spool.room = Some(10);
+        spool.write_all(b"0123456789").expect("room");
+        let error = spool.write_all(b"lost").expect_err("full");
+        assert_eq!(error.kind(), ErrorKind::StorageFull);
+        tail.read_exact(&mut [0; 4]).expect("bytes");
+        spool.write_all(b"abc").expect("room again");
+        drop(spool);
+        let mut rest = String::new();
+        tail.read_to_string(&mut rest).expect("the rest");
+        assert_eq!(rest, "456789abc");
     }
 }
