@@ -18,7 +18,7 @@ const OF_THE_ENGINE = named(
 );
 /** Published tools, examples, and variants of other files' tests. */
 const RARELY = named(
-    'browser-examples', 'browser-instructions-programs', 'browser-policies', 'browser-suspension', 'bundlers', 'cpu',
+    'browser-examples', 'browser-ffmpeg', 'browser-instructions-programs', 'browser-policies', 'browser-suspension', 'bundlers', 'cpu',
     'jco', 'jco-trap', 'limits', 'own-names', 'toolchains',
 );
 /** Milliseconds after which tests are killed. */
