@@ -126,6 +126,68 @@ test('workers do what they do without', async (t) => {
     await server.end();
 });
 
+/** Workers by the page's policy for Trusted Types, and one by a string, which that policy forbids. */
+const TYPED = `
+    const policy = trustedTypes.createPolicy('app', { createScriptURL: (url) => url });
+    const typed = (url) => policy.createScriptURL(url);
+    const run = (make) => new Promise((resolve) => {
+        try {
+            make().onmessage = ({ data }) => resolve(data);
+        } catch (error) {
+            resolve('throws ' + error.name);
+        }
+    });
+    globalThis.result = (async () => {
+        const found = [
+            await ${USE}, await run(() => new Worker(typed('/worker.js'))), await run(() => new Worker('/worker.js')),
+            await run(() => new SharedWorker(typed('/shared.js')).port),
+        ];
+        await navigator.serviceWorker.register(typed('/service.js'));
+        await navigator.serviceWorker.ready;
+        return found;
+    })();`;
+const TRUSTED = "require-trusted-types-for 'script'; trusted-types app";
+
+test('Trusted Types are named where they forbid workers, and workers of other kinds by the server', async () => {
+    const icon = '<link rel="icon" href="data:,">';
+    const meta = `<meta http-equiv="Content-Security-Policy" content="${TRUSTED}">`;
+    const main = '<script src="/typed.js"></script>';
+    Object.assign(files, {
+        '/typed.js': ['text/javascript', TYPED],
+        '/service.js': ['text/javascript', "addEventListener('install', () => skipWaiting());"],
+        '/header': ['text/html', `<!doctype html>${icon}${main}`],
+        '/header-tag': ['text/html', `<!doctype html>${TAG}${icon}${main}`],
+        '/meta': ['text/html', `<!doctype html><head>${meta}${icon}</head>${main}`],
+        '/meta-tag': ['text/html', `<!doctype html><head>${meta}${TAG}${icon}</head>${main}`],
+    });
+    const visited = async (address) => {
+        const context = await browser.newContext();
+        const page = await context.newPage();
+        const lines = [];
+        page.on('console', (message) => lines.push(message.text()));
+        await page.goto(address);
+        const found = await page.evaluate(() => globalThis.result);
+        await context.close();
+        const result = found.map((answer) => answer.replace('-tag', ''));
+        return { result, warned: lines.some((line) => /^kperf: the page's workers .*\(Trusted Types\)$/.test(line)) };
+    };
+    for (const where of ['header', 'meta']) {
+        [ofPage, ofWorker] = [where === 'header' ? TRUSTED : '', ''];
+        const { result: expected } = await visited(url + where);
+        assert.deepEqual([expected[1].slice(0, 4), expected[2]], ['done', 'throws TypeError']);
+        assert.deepEqual(await visited(`${url}${where}-tag`), { result: expected, warned: true });
+        const server = await start(folder(), '--proxy', url.slice(0, -1));
+        const served = await visited(server.url + where);
+        // The server takes the directive from headers.
+        if (where === 'header') expected[2] = expected[1];
+        assert.deepEqual(served, { result: expected, warned: where === 'meta' });
+        const { stderr } = await server.end();
+        assert.deepEqual(stderr.split('\n').filter((line) => line.includes('unrecorded')).sort(), [
+            '/service.js: a service worker, which runs unrecorded', '/shared.js: a shared worker, which runs unrecorded',
+        ]);
+    }
+});
+
 test('in Firefox too', { skip: !firefoxIsHere && 'no Firefox' }, async () => {
     const told = [];
     files['/all'] = [

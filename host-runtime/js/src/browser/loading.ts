@@ -43,7 +43,7 @@ export function loadingOf(config: PageLoading, list: () => ModuleIds): Loading {
         keep: () => undefined,
         rewriteNow(wasm, options) {
             if (server !== undefined) return rewriteThereNow(server, wasm, options);
-            throw new Error('the page compiles it synchronously (new WebAssembly.Module): rewrite it before, or use WebAssembly.compile');
+            throw new Error('the page compiles it synchronously (new WebAssembly.Module): use WebAssembly.compile');
         },
         rewriteElsewhere: (wasm, options, key) => (server === undefined ? rewriteElsewhere(config.rewriter, wasm, options, key) : rewriteThere(server, wasm, options)),
         isOwn: () => false,

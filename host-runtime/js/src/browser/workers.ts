@@ -76,7 +76,7 @@ export function startOwn(name: 'ticker' | 'sampler' | 'rewriter'): Worker {
 
 /** Why one of our workers didn't start. Browsers that throw say whether it was for Trusted Types. */
 export function refusalOf(error?: unknown): string {
-    const why = /Trusted/.test(String(error)) ? `the page has ${TRUSTED} (Trusted Types)` : 'a Content-Security-Policy has to allow `worker-src blob:`';
+    const why = /Trusted/.test(String(error)) ? 'the page' + HAS_TRUSTED : 'a Content-Security-Policy has to allow `worker-src blob:`';
     return `its worker was refused: ${why}`;
 }
 
@@ -105,6 +105,7 @@ const OF_SCRIPTS = ['script-src', 'default-src'];
 const OF_WORKERS = ['worker-src', 'child-src', ...OF_SCRIPTS];
 /** This directive forbids workers from a string. */
 const TRUSTED = 'require-trusted-types-for';
+const HAS_TRUSTED = ` has ${TRUSTED} (Trusted Types)`;
 
 /** Whether policies allow workers from blobs, and optionally imports of blobs. A header may have several policies. */
 function allowsBlobs(policies: string, imports: boolean): boolean {
@@ -126,8 +127,8 @@ function mayStartBlobs(imports: boolean): boolean {
     const metas = globalThis.document?.querySelectorAll<HTMLMetaElement>('meta[http-equiv="Content-Security-Policy" i]') ?? [];
     if (![...metas].every(({ content }) => allowsBlobs(content, imports)) || !allowsBlobs((ofHeader ??= askForPolicy()), imports)) {
         const all = [...metas].map(({ content }) => content) + ofHeader!;
-        const why = all.includes(TRUSTED) ? `has ${TRUSTED} (Trusted Types)` : 'forbids workers from blobs (allow `worker-src blob:`, and for workers that are blobs `script-src blob:`, too)';
-        warn(`the workers of this page are not recorded, and can't run probed modules of the page: its Content-Security-Policy ${why}`);
+        const why = all.includes(TRUSTED) ? HAS_TRUSTED : ' forbids workers from blobs (allow `worker-src blob:`, and `script-src blob:` for workers that are blobs)';
+        warn(`the page's workers are not recorded, and can't run its probed modules: its Content-Security-Policy${why}`);
         return false;
     }
     return true;
@@ -183,7 +184,8 @@ function reachable(url: string | URL, base: string, { idle }: WorkerConfig): str
 /** The URL of a script that loads ours and then the worker's; `undefined` if the page's policy forbids it. */
 function begin(script: string, config: WorkerConfig, address: string, isModule: boolean): string | undefined {
     const settings = { ...config, script };
-    if (config.server !== undefined && address.startsWith('http')) {
+    // The server takes that directive from headers only.
+    if (config.server !== undefined && address.startsWith('http') && !globalThis.document?.querySelector(`meta[content*=${TRUSTED} i]`)) {
         // A worker from a blob would have the page's policy instead of its own.
         const [{ pathname, search }, entry] = [new URL(address), new URL('worker.js', script)];
         entry.search = `?${isModule ? 'module&' : ''}to=${encodeURIComponent(pathname + search)}`;
