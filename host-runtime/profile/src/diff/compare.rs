@@ -33,8 +33,8 @@ struct TimeErrors {
     precision: Option<Precision>,
     /// The share of the run in which its threads waited for a processor: so busy was the machine.
     waited: f64,
-    /// How well the speed of the recording's runs is known, as a share.
-    spread: f64,
+    /// How much slower than the fastest run the third one was, as a share, after [`Sample::at_one_speed`].
+    spread: Option<f64>,
 }
 
 /// One run's figures, by name.
@@ -112,7 +112,7 @@ impl Sample {
         let errors = (!is_exact).then(|| TimeErrors {
             precision: profile.precision(whole.self_nanos),
             waited: waited_share(&profile.tree),
-            spread: 0.0,
+            spread: None,
         });
         Sample { by_name, whole, unit, errors }
     }
@@ -129,7 +129,7 @@ impl Sample {
         }
         for Sample { by_name, whole, errors, .. } in runs {
             let Some(errors) = errors else { continue };
-            errors.spread = third / fastest - 1.0;
+            errors.spread = Some(third / fastest - 1.0);
             let factor = fastest / whole.self_nanos;
             for figures in by_name.values_mut().chain([whole]) {
                 figures.self_nanos *= factor;
@@ -345,7 +345,7 @@ mod tests {
             by_name: BTreeMap::from([("f".to_owned(), figures(*f)), ("g".to_owned(), figures(*g))]),
             whole: Figures { calls: 2.0, ..figures(f + g) },
             unit: Unit::Time,
-            errors: Some(TimeErrors { precision: None, waited: 0.0, spread: 0.0 }),
+            errors: Some(TimeErrors { precision: None, waited: 0.0, spread: None }),
         };
         times.iter().map(run).collect()
     }
@@ -357,7 +357,7 @@ mod tests {
         let mut slower = runs(&[[60.0, 40.0], [66.0, 44.0], [90.0, 60.0], [61.2, 40.8]]);
         Sample::at_one_speed(&mut slower);
         assert!(of_f(&slower).iter().all(|nanos| (nanos - 60.0).abs() < 1e-9), "{:?}", of_f(&slower));
-        let spread = slower[0].errors.map(|errors| errors.spread);
+        let spread = slower[0].errors.and_then(|errors| errors.spread);
         assert!(spread.is_some_and(|spread| (spread - 0.1).abs() < 1e-9), "{spread:?}");
         // Two runs don't say which of them was disturbed, and other calls are other work.
         let mut two = runs(&[[60.0, 40.0], [66.0, 44.0]]);
