@@ -1,7 +1,6 @@
 // A page that makes many instances, each with a memory of its own. As a test they are few; `scripts/bench --part many-js 10000` makes so many,
 // and compares time and memory with the page without a recorder.
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { after, test } from 'node:test';
 import wabt from 'wabt';
@@ -9,6 +8,7 @@ import { listening } from './support/asking.mjs';
 import { launch, open } from './support/chromium.mjs';
 import { folder } from './support/cli.mjs';
 import { isHere as firefoxIsHere, visit } from './support/firefox.mjs';
+import { memoryOf } from './support/memory.mjs';
 import { start } from './support/serve.mjs';
 
 /** A page has room for some 100 memories at a time. */
@@ -60,30 +60,17 @@ after(async () => {
     site.close();
 });
 
-/** The memory of the largest process of pages, in MB. */
-function memory(command) {
-    const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map((process) => {
-        try {
-            if (!command.test(readFileSync(`/proc/${process}/cmdline`, 'latin1'))) return 0;
-            return Number(/^RssAnon:\s+(\d+)/m.exec(readFileSync(`/proc/${process}/status`, 'latin1'))?.[1] ?? 0) / 1024;
-        } catch {
-            return 0;
-        }
-    });
-    return Math.max(...all);
-}
-
 /** What a page answers, and its memory. */
 const BROWSERS = {
     Chromium: async (address) => {
         const { page, result } = await open(browser, address);
-        return { ...result, most: memory(/--type=renderer/), close: () => page.close() };
+        return { ...result, most: memoryOf(/--type=renderer/), close: () => page.close() };
     },
     Firefox: async (address) => {
         let most = 0;
         answer = undefined;
         const result = await visit(address, () => {
-            most = Math.max(most, memory(/firefox.*-contentproc/));
+            most = Math.max(most, memoryOf(/firefox.*-contentproc/));
             return answer;
         });
         return { ...result, most, close: () => undefined };
