@@ -5,7 +5,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { symbolsOf } from '../dist/common/hook/module-headers.js';
 import { rewrite, rewritingOf } from '../dist/common/hook/rewriter.js';
+import { idsOf, readSymbols } from '../dist/common/trace/symbols.js';
 import { CLI, folder, kperf, ROOT } from './support/cli.mjs';
 import { effort } from './support/effort.mjs';
 
@@ -109,4 +111,28 @@ const MEASURE = `
 test('it is built from these sources: scripts/js-core rewriter', () => {
     const sources = execFileSync(join(ROOT, 'scripts/js-core'), ['--sources', 'rewriter'], { encoding: 'utf8' });
     assert.equal(sources, readFileSync('rewriter/rewriter.sources', 'utf8'), 'scripts/js-core builds it anew');
+});
+
+test('the ids of a symbol table are read from its beginning', () => {
+    // A long description has matches of LZ4.
+    for (const description of ['', 'only '.repeat(2000), Array.from({ length: 3000 }, (_, n) => (n * 7919) % 9973).join()]) {
+        for (const path of Object.values(MODULES)) {
+            const wasm = rewriting(rewriter, readFileSync(path), { probe: 'import', id_base: 1000, description });
+            const table = symbolsOf(wasm);
+            const { idBase, names } = readSymbols(table);
+            assert.deepEqual(idsOf(table), { idBase, functions: names.length });
+            assert.equal(idBase, 1000);
+        }
+    }
+    const table = symbolsOf(rewriting(rewriter, readFileSync(MODULES.life), { probe: 'import' }));
+    assert.throws(() => idsOf(table.subarray(0, 10)), TypeError);
+    for (let n = 0; n < 60; n++) {
+        const broken = table.slice(0, 6 + 2 * n);
+        broken[n % broken.length] ^= 1 << n % 8;
+        try {
+            idsOf(broken);
+        } catch (error) {
+            assert.ok(error instanceof TypeError, String(error.stack));
+        }
+    }
 });

@@ -3,7 +3,7 @@
 import { HOST_IMPORTS, HOST_MODULE, LOADED_IDS, MODULE, PROBES, RECORDER_EXPORTS, SYMBOLS_SECTION } from '../constants.js';
 import { exportsOf, importsOf, instanceExportsOf, perModule, sectionsOf } from '../engine.js';
 import type { Loaded } from './loading.js';
-import { readSymbols } from '../trace/symbols.js';
+import { idsOf } from '../trace/symbols.js';
 
 /** Original custom sections of modules that were rewritten when they were loaded. */
 const loaded = new WeakMap<WebAssembly.Module, Loaded['sections']>();
@@ -40,7 +40,7 @@ export function visibleSections(module: WebAssembly.Module, name: string): Array
 /** Whether a symbol table's ids are those of a module that was rewritten when it was loaded. */
 function isOurs(table: ArrayBuffer): boolean {
     try {
-        return readSymbols(new Uint8Array(table)).idBase >= LOADED_IDS;
+        return idsOf(new Uint8Array(table)).idBase >= LOADED_IDS;
     } catch {
         // Another section of this name.
         return false;

@@ -5,7 +5,7 @@
 
 import { SYMBOLS_SECTION } from '../constants.js';
 import { engine, perModule, sectionsOf } from '../engine.js';
-import { readSymbols } from '../trace/symbols.js';
+import { idsOf } from '../trace/symbols.js';
 import type { Loaded, Loading, Source } from './loading.js';
 
 interface Twin {
@@ -91,5 +91,5 @@ function attempt(twin: Twin, make: () => void): void {
 /** The first id of a module with probes. */
 const idBaseOf = perModule((module) => {
     const table = sectionsOf(module, SYMBOLS_SECTION)[0];
-    return table && readSymbols(new Uint8Array(table)).idBase;
+    return table && idsOf(new Uint8Array(table)).idBase;
 });

@@ -15,7 +15,7 @@ import { activeSpan, equalParents, followManager, parentPayload, type AskParent,
 import { Stacks } from './stacks.js';
 import { Suspension, type Jspi } from './suspension.js';
 import { importsWith, type Exit } from './imports.js';
-import { equalBytes, readSymbols } from '../trace/symbols.js';
+import { equalBytes, idsOf, type Ids } from '../trace/symbols.js';
 import type { Header, Summary } from '../trace/trace.js';
 
 /** A guest's function, or one of its imports. */
@@ -69,19 +69,12 @@ interface Member {
     parent: Parent | undefined;
 }
 
-/** A module's function ids. */
-interface Ids {
-    idBase: number;
-    functions: number;
-}
-
 /** What the recorder knows of a module with probes; `undefined` without. */
 const probedOf = perModule((module) => {
     const section = sectionsOf(module, SYMBOLS_SECTION)[0];
     if (!section) return undefined;
     const table = new Uint8Array(section);
-    const { idBase, names } = readSymbols(table);
-    return { table, idBase, functions: names.length, inlined: isInlined(module), counts: countsInstructions(module) };
+    return { table, ...idsOf(table), inlined: isInlined(module), counts: countsInstructions(module) };
 });
 
 /** Records the probed modules that this thread instantiates. */
@@ -196,8 +189,7 @@ export class Recorder {
 
     /** The imports from `kperf` for a module with this symbol table, which the caller instantiates. */
     probes(symbols: Uint8Array): WebAssembly.ModuleImports {
-        const { idBase, names } = readSymbols(symbols);
-        const ids = { idBase, functions: names.length };
+        const ids = idsOf(symbols);
         this.#begin(symbols, this.#sharesStack(ids), false);
         return this.#probesOf(ids);
     }
@@ -482,8 +474,8 @@ export class Recorder {
     }
 
     #addSymbols(bytes: Uint8Array): void {
-        const { idBase, names } = readSymbols(bytes);
-        const idEnd = idBase + names.length;
+        const { idBase, functions } = idsOf(bytes);
+        const idEnd = idBase + functions;
         const other = this.#tables.find((table) => table.idBase < idEnd && idBase < table.idEnd);
         if (other && equalBytes(other.bytes, bytes)) return;
         if (other) {

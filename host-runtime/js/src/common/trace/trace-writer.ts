@@ -3,7 +3,7 @@
 import { Columns, type Encoder } from './columns.js';
 import { crc32 } from './crc32.js';
 import { BLOCK_HEADER, CHUNK_HEADER, HOST_IDS, NO_RECORDER, PREAMBLE, SYNC } from '../constants.js';
-import { equalBytes, readSymbols } from './symbols.js';
+import { equalBytes, idsOf } from './symbols.js';
 import type { Header, Sink, Summary, SummaryInput } from './trace.js';
 
 export type Kind = 'HEAD' | 'SYMS' | 'EVTS' | 'SPAN' | 'PROF' | 'STAL' | 'LOST' | 'PRNT' | 'ANCH' | 'ENDT';
@@ -63,11 +63,11 @@ export class TraceWriter {
 
     /** Adds a symbol table: a custom section `kperf.symbols`. Adds a known one only once. */
     symbols(table: Uint8Array): void {
-        const { idBase, names } = readSymbols(table);
+        const { idBase, functions } = idsOf(table);
         const known = this.#tables.get(idBase);
         if (known && equalBytes(known, table)) return;
         this.#tables.set(idBase, table);
-        if (idBase < HOST_IDS) this.#probes += names.length;
+        if (idBase < HOST_IDS) this.#probes += functions;
         this.#put('SYMS', 0, 0, table);
     }
 
