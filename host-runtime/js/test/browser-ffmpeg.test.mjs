@@ -1,5 +1,6 @@
-// A published threaded program in an isolated page: ffmpeg encodes a second of video, in a worker with a pool of 32 threads. The page and its
-// workers make one trace with one ticker, or one profile with one sampler. Fetches 10 MB from npm into the user's cache.
+// A published threaded program in an isolated page: ffmpeg encodes a second of video, in a worker with a pool of 32
+// threads. The page and its workers make one trace with one ticker, or one profile with one sampler. Fetches 20 MB from
+// npm into the user's cache.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -36,12 +37,14 @@ function fetched() {
 const JOB = `
     importScripts('/ffmpeg-core.js');
     onmessage = async () => {
-        const [wasmURL, workerURL] = ['ffmpeg-core.wasm', 'ffmpeg-core.worker.js'].map((file) => location.origin + '/' + file);
+        const at = (file) => location.origin + '/ffmpeg-core.' + file;
+        const [wasmURL, workerURL] = [at('wasm'), at('worker.js')];
         const begun = performance.now();
-        const own = location.origin + '/ffmpeg-core.js#' + btoa(JSON.stringify({ wasmURL, workerURL }));
+        const own = at('js#') + btoa(JSON.stringify({ wasmURL, workerURL }));
         const core = await createFFmpegCore({ mainScriptUrlOrBlob: own });
         const loaded = performance.now();
-        const status = core.exec('-f', 'lavfi', '-i', 'testsrc=duration=1:size=320x240:rate=25', '-c:v', 'libx264', '-threads', '4', 'out.mp4');
+        const video = ['-f', 'lavfi', '-i', 'testsrc=duration=1:size=320x240:rate=25'];
+        const status = core.exec(...video, '-c:v', 'libx264', '-threads', '4', 'out.mp4');
         const time = performance.now() - loaded;
         postMessage({ status, bytes: core.FS.readFile('out.mp4').length, load: loaded - begun, time });
     };`;
@@ -85,6 +88,7 @@ for (const record of ['trace', 'profile']) {
         // The pool's idle threads have begun, too.
         assert.ok(lanes >= 5, `${lanes}`);
         const seconds = (time) => `${(time / 1000).toFixed(2)} s`;
-        t.diagnostic(`${found.calls} calls in ${lanes} lanes: ${seconds(result.time)}, and ${seconds(result.load)} to load; plain ${seconds(plain.time)} and ${seconds(plain.load)}`);
+        const times = ({ time, load }) => `${seconds(time)}, and ${seconds(load)} to load`;
+        t.diagnostic(`${found.calls} calls in ${lanes} lanes: ${times(result)}; plain ${times(plain)}`);
     });
 }

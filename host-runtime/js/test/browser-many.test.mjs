@@ -1,5 +1,5 @@
-// A page that makes many instances, each with a memory of its own. As a test they are few; `scripts/bench --part many-js 10000` makes so many,
-// and compares time and memory with the page without a recorder.
+// A page that makes many instances, each with a memory of its own. As a test they are few; `scripts/bench --part
+// many-js 10000` makes so many, and compares time and memory with the page without a recorder.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, test } from 'node:test';
@@ -88,7 +88,8 @@ for (const [name, run] of Object.entries(BROWSERS)) {
             const { sum, time, most, close } = await run(server.url);
             assert.equal(sum, plain.sum);
             assert.equal(sum, (INSTANCES * (INSTANCES + 1)) / 2);
-            t.diagnostic(`${Math.round(time)} ms and ${Math.round(most)} MB, plain ${Math.round(plain.time)} ms and ${Math.round(plain.most)} MB`);
+            const figures = (time, most) => `${Math.round(time)} ms and ${Math.round(most)} MB`;
+            t.diagnostic(`${figures(time, most)}, plain ${figures(plain.time, plain.most)}`);
             if (isLong) assert.ok(time < TIMES * plain.time + 1000 && most < plain.most + OVER_PLAIN);
             // Firefox, which is killed, loses its last tenths of a second.
             if (name === 'Chromium') await server.untilReported(([{ calls }]) => calls === 2 * INSTANCES);

@@ -1,5 +1,5 @@
-// A page that stays open: 200 requests a second, each with an instance and a span of its own. As a test it takes some seconds;
-// `scripts/bench --part soak-page 3600` keeps it open for an hour.
+// A page that stays open: 200 requests a second, each with an instance and a span of its own. As a test it takes some
+// seconds; `scripts/bench --part soak-page 3600` keeps it open for an hour.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,8 @@ const MAX_EXPORTED = 20_000;
 
 const work = folder();
 const { parseWat } = await wabt();
-const wasm = Buffer.from(parseWat('requests.wat', readFileSync('test/programs/requests.wat', 'utf8'), {}).toBinary({ write_debug_names: true }).buffer);
+const module = parseWat('requests.wat', readFileSync('test/programs/requests.wat', 'utf8'), {});
+const wasm = Buffer.from(module.toBinary({ write_debug_names: true }).buffer);
 const browser = await launch();
 after(() => browser.close());
 
@@ -73,16 +74,20 @@ async function run(tag) {
 const plain = await run('');
 for (const record of ['trace', 'profile']) {
     test(`a ${record} of ${REQUESTS} requests in a page`, async (t) => {
-        const { memory, trace } = await run(`<script src="/dist/kperf.js" data-post="/traces" data-probe="auto" data-record="${record}"></script>`);
-        const [third, most, before] = [memory[Math.floor(memory.length / 3)], Math.max(...memory), Math.max(...plain.memory)];
-        t.diagnostic(`${record}: ${Math.round(third)} MB after a third, ${Math.round(most)} MB at most; plain ${Math.round(before)} MB`);
+        const settings = `data-post="/traces" data-probe="auto" data-record="${record}"`;
+        const { memory, trace } = await run(`<script src="/dist/kperf.js" ${settings}></script>`);
+        const [most, before] = [memory, plain.memory].map((all) => Math.max(...all));
+        const third = memory[Math.floor(memory.length / 3)];
+        const [a, b, c] = [third, most, before].map(Math.round);
+        t.diagnostic(`${record}: ${a} MB after a third, ${b} MB at most; plain ${c} MB`);
         assert.ok(most - before < OVER_PLAIN && most - third < GROWTH, memory.map(Math.round).join(' '));
         const path = join(work, `${record}.kperf`);
         writeFileSync(path, trace);
         const { functions } = JSON.parse(kperf('report', path, '--format', 'json'));
         const calls = Object.fromEntries(functions.map(({ name, calls }) => [name, calls]));
         const failed = Math.ceil(REQUESTS / 10);
-        assert.deepEqual(calls, { outer: 2 * REQUESTS, inner: 2 * REQUESTS, leaf: 2 * REQUESTS + failed, fails: failed });
+        const each = 2 * REQUESTS;
+        assert.deepEqual(calls, { outer: each, inner: each, leaf: each + failed, fails: failed });
         if (record === 'profile' || REQUESTS > MAX_EXPORTED) return;
         // Every request has its calls under its own span, and no others.
         const spans = join(work, 'spans.json');

@@ -111,7 +111,8 @@ test('a profile of pools that are terminated, one directly after the other', asy
     const { page, result } = await open(browser, server.url);
     assert.equal(result, 'done');
     const expected = POOLS * (WORKERS + 1);
-    await server.untilReported(([{ functions }]) => functions.some(({ name, calls }) => name === 'work' && calls === expected));
+    await server.untilReported(([{ functions }]) =>
+        functions.some(({ name, calls }) => name === 'work' && calls === expected));
     await page.close();
     await server.end();
 });
