@@ -19,7 +19,7 @@ async function bundle(entry, options) {
     const { outputFiles } = await build({ entryPoints: [entry], ...settings, ...options });
     if (!options.minify) return outputFiles[0].text;
     // esbuild's are 3 % larger. None of our functions is a constructor.
-    return (await minify(outputFiles[0].text, { ecma: 2022, compress: { passes: 3, keep_fargs: false, unsafe_arrows: true } })).code;
+    return (await minify(outputFiles[0].text, { ecma: 2022, compress: { passes: 3, keep_fargs: false, hoist_funs: true, unsafe_arrows: true } })).code;
 }
 
 rmSync('dist', { recursive: true, force: true });

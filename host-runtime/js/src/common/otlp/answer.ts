@@ -9,16 +9,15 @@ export type Answer =
 /** Status codes that allow a retry; all other errors are final. */
 const RETRYABLE = new Set([429, 502, 503, 504]);
 
-export async function readAnswer(response: Response): Promise<Answer> {
+/** `bodyOf` reads the body: otherwise the connection can't be used again. */
+export async function readAnswer(response: Response, bodyOf: (response: Response) => Promise<Uint8Array>): Promise<Answer> {
+    const body = await bodyOf(response);
     if (response.ok) {
-        const body = new Uint8Array(await response.arrayBuffer());
         const type = response.headers.get('content-type') ?? '';
         // A page of a proxy or an app, not a Collector's response.
         if (body.length > 0 && type !== '' && !/^application\/(x-protobuf|json)/i.test(type)) return { kind: 'refused', message: `its response is not an OTLP message, but ${type}` };
         return { kind: 'taken', ...partialSuccess(body) };
     }
-    // Otherwise the connection can't be reused.
-    await response.arrayBuffer().catch(() => undefined);
     const message = `it responds ${response.status} ${response.statusText}`.trim();
     if (!RETRYABLE.has(response.status)) return { kind: 'refused', message };
     return { kind: 'retry', after: retryAfter(response.headers.get('retry-after')), message };

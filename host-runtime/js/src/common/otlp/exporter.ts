@@ -18,8 +18,16 @@ const KEPT_ALIVE = 60_000;
 const GIVEN_UP = 'the Collector failed';
 
 type Bytes = Uint8Array<ArrayBuffer>;
-/** Packs bytes, or returns `undefined` to send them as they are. */
-type Gzip = (bytes: Bytes) => Promise<Bytes | undefined>;
+
+/** What hosts do in their own ways. */
+interface Host {
+    /** Packs bytes, or returns `undefined` to send them as they are. */
+    gzip: (bytes: Bytes) => Promise<Bytes | undefined>;
+    /** Reads a response's body, or its beginning. The body ends where its connection breaks. */
+    bodyOf: (response: Response) => Promise<Uint8Array>;
+}
+
+const PAGE: Host = { gzip: gzipStream, bodyOf: async (response) => new Uint8Array((await response.arrayBuffer().catch(() => undefined))!) };
 
 export class OtlpExporter {
     readonly delivery: Delivery = { attempted: 0, acknowledged: 0, rejected: 0, dropped: 0, requests: 0, retries: 0 };
@@ -27,7 +35,7 @@ export class OtlpExporter {
     /** Why the last request failed; `undefined` if it didn't. */
     trouble: string | undefined;
     readonly #options: OtlpOptions;
-    readonly #gzip: Gzip;
+    readonly #host: Host;
     #queue = Promise.resolve();
     #before = this.#queue;
     #waiting = 0;
@@ -38,9 +46,9 @@ export class OtlpExporter {
     /** After it has given up, requests are dropped for as long as it had tried, until this moment. Then one is tried once. */
     #stoppedUntil = 0;
 
-    constructor(options: OtlpOptions, gzip: Gzip = gzipStream) {
+    constructor(options: OtlpOptions, host = PAGE) {
         this.#options = options;
-        this.#gzip = options.compression === 'none' ? async () => undefined : gzip;
+        this.#host = host;
         this.url = tracesUrl(options);
     }
 
@@ -51,7 +59,7 @@ export class OtlpExporter {
         this.#waiting += request.body.length;
         this.#idle.add(request);
         // Packed while only the request before is being sent.
-        const packed = this.#before.then(() => this.#gzip(request.body)).catch(() => undefined);
+        const packed = this.#before.then(() => this.#pack(request));
         this.#before = this.#queue;
         this.#queue = this.#before.then(async () => {
             await this.#deliver(request, await packed);
@@ -130,11 +138,15 @@ export class OtlpExporter {
     async #post(headers: Record<string, string>, body: Bytes): Promise<Answer> {
         try {
             const signal = AbortSignal.timeout(this.#options.timeout ?? 10_000);
-            return await readAnswer(await fetch(this.url, { method: 'POST', headers, body, signal }));
+            return await readAnswer(await fetch(this.url, { method: 'POST', headers, body, signal }), this.#host.bodyOf);
         } catch (error) {
             const cause = (error as Error).cause;
             return { kind: 'retry', message: cause instanceof Error ? cause.message || String((cause as NodeJS.ErrnoException).code) : String(error) };
         }
+    }
+
+    async #pack({ body }: SpansRequest): Promise<Bytes | undefined> {
+        return this.#options.compression === 'none' ? undefined : this.#host.gzip(body).catch(() => undefined);
     }
 
     #headers(): Record<string, string> {
