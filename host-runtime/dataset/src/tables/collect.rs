@@ -77,7 +77,9 @@ pub fn collect<R: Read>(
     let mut rows = Rows::new(&profile, options);
     if profile.sampling().is_none() {
         rows.add(&profile.tree, 0, Some(&watch.buckets));
-    } else if profile.health.over_limit.windows > 0 || profile.windows.is_empty() {
+    } else if profile.health.over_limit.windows > 0 || profile.windows.is_empty() || profile.runs().is_some()
+    {
+        // Of a program that ran several times: the means.
         rows.add(&profile.tree, 0, None);
     } else {
         for window in &profile.windows {
