@@ -232,7 +232,7 @@ impl Opts {
             (What { by: By::Function, .. }, _) => match self.format {
                 Format::Table => self.write_table(profile, accuracy, rows, limit, histograms, out),
                 Format::Json => write_json(profile, &graph.flat, listed, histograms, cost.is_some(), out),
-                Format::Csv => out.write_all(formats::csv(profile, listed, histograms).as_bytes()),
+                Format::Csv => out.write_all(formats::csv(profile, accuracy, listed, histograms).as_bytes()),
             },
             (What { by: By::Line, .. }, _) => lines::write(profile, cost, accuracy, how, options, out),
             (What { by, .. }, _) => groups::write(profile, *by, (cost, accuracy), how, options, out),

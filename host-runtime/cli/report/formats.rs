@@ -2,13 +2,13 @@
 
 use super::percentiles;
 use crate::shared::records::csv_text;
-use kperf_profile::{Histograms, Profile, Row, Unit, id_of, printable};
+use kperf_profile::{Accuracy, Histograms, Profile, Row, Unit, id_of, printable};
 use std::fmt::Write as _;
 
 /// The report as CSV, a line per function; callers as `name:calls`, the most frequent first, separated by semicolons.
-pub fn csv(profile: &Profile, rows: &[&Row], histograms: Option<&Histograms>) -> String {
+pub fn csv(profile: &Profile, accuracy: &Accuracy, rows: &[&Row], histograms: Option<&Histograms>) -> String {
     let mut text = String::from(
-        "id,name,calls,total_nanos,self_nanos,share,average_nanos,min_nanos,max_nanos,unwound,unfinished,callers",
+        "id,name,calls,total_nanos,self_nanos,share,share_error,average_nanos,min_nanos,max_nanos,unwound,unfinished,callers",
     );
     if histograms.is_some() {
         percentiles::PERCENTILES.iter().for_each(|(name, _)| text.push_str(&format!(",{name}_nanos")));
@@ -25,18 +25,20 @@ pub fn csv(profile: &Profile, rows: &[&Row], histograms: Option<&Histograms>) ->
         let figure = |figure: f64, digits: usize| {
             if row.is_counted { String::new() } else { format!("{figure:.digits$}") }
         };
+        let error = accuracy.share_error(row.func, row.share, row.calls);
         // A profile doesn't see how single calls go.
         let of_calls = |text: String| if profile.sampling().is_some() { String::new() } else { text };
         // Writing to a String doesn't fail.
         let _ = write!(
             text,
-            "{},{},{},{},{},{},{},{},{},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{},{},{},{}",
             id_of(row.func).map(|id| id.to_string()).unwrap_or_default(),
             csv_text(&printable(&row.name)),
             row.calls,
             figure(row.total_nanos, 0),
             figure(row.self_nanos, 0),
             figure(row.share, 6),
+            error.map(|error| figure(error, 6)).unwrap_or_default(),
             figure(row.average_nanos, 3),
             of_calls(figure(row.min_nanos, 0)),
             of_calls(figure(row.max_nanos, 0)),
