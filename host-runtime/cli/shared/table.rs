@@ -126,9 +126,15 @@ fn pauses_text(profile: &Profile, flat: &FlatProfile) -> String {
         (flat.waiting_nanos, "in waits of its own", ""),
     ];
     let shown = parts.into_iter().filter(|(nanos, ..)| *nanos > 0.0 && nanos * 100.0 >= flat.whole_nanos());
+    // Lanes that run at once wait at once, and the time of several runs is not that of their mean.
+    let (whole, of_it, of) = match (profile.runs(), &profile.lanes[..]) {
+        (Some(_), _) => (flat.whole_nanos(), "", " of a run"),
+        (None, [_]) => (profile.wall_nanos() as f64, " of it", ""),
+        (None, _) => (flat.whole_nanos(), "", " of all lanes"),
+    };
     let text = |(nanos, what, guess): (f64, _, _)| {
-        let share = 100.0 * nanos / flat.whole_nanos();
-        format!(", {} of it {what} ({share:.0} %{guess})", unit.text(nanos.round() as u64))
+        let (share, time) = (100.0 * nanos / whole, unit.text(nanos.round() as u64));
+        format!(", {time}{of_it} {what} ({share:.0} %{of}{guess})")
     };
     shown.map(text).collect()
 }
