@@ -260,6 +260,9 @@ impl Opts {
         match (&guest.kind, &self.http) {
             (Kind::Component { .. }, http) => {
                 component::check_imports(&guest, http.is_some())?;
+                if self.repeat.is_some() {
+                    bail!("--repeat is for modules, and `{}` is a component", guest.path.display());
+                }
                 let guest = self.with_probes(guest, clock)?;
                 let program: Box<dyn Program> = match http {
                     Some(address) => {
