@@ -165,6 +165,9 @@ impl Opts {
         let limit =
             self.fail_on.map(|growth| Limit { growth, min_share: self.min_share.unwrap_or(0.01), metric });
         let mut verdict = limit.map(|limit| limit.judge(&diff)).unwrap_or_default();
+        if let (Some(_), None, Some(failure)) = (limit, &before.failure, &after.failure) {
+            verdict.add_failure(failure);
+        }
         let min_share = self.min_share.unwrap_or(0.0);
         let whole = diff.whole.clone();
         diff.rows.retain(|row| verdict::largest_share(row, &whole, metric) >= min_share);
@@ -279,6 +282,9 @@ impl Opts {
     }
 }
 
+/// How the outcomes of runs begin that may have done less than they were to do.
+const FAILURES: [&str; 5] = ["cut off", "exit", "failed", "interrupted", "trap"];
+
 /// The runs of one side.
 #[derive(Default)]
 struct Side {
@@ -286,6 +292,8 @@ struct Side {
     /// The module, host and clock of the first run.
     about: String,
     has_profiles: bool,
+    /// How the first run ended that didn't complete.
+    failure: Option<String>,
     /// Whether there are traces of all calls.
     has_calls: bool,
 }
@@ -293,6 +301,10 @@ struct Side {
 impl Side {
     fn add_kind(&mut self, profile: &Profile) {
         *(if profile.sampling().is_some() { &mut self.has_profiles } else { &mut self.has_calls }) = true;
+        let outcome = profile.health.summary.as_ref().map_or("cut off", |summary| &summary.outcome);
+        if FAILURES.iter().any(|failure| outcome.starts_with(failure)) {
+            self.failure.get_or_insert_with(|| outcome.to_owned());
+        }
     }
 }
 

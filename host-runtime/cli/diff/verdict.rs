@@ -49,6 +49,15 @@ impl Verdict {
         }
     }
 
+    /// A run after ended like this, and none before: what it would have taken is unknown.
+    pub fn add_failure(&mut self, outcome: &str) {
+        let text = format!(
+            "unknown what a whole run takes: before, all completed; after, one didn't: {}",
+            printable(outcome)
+        );
+        self.unknown.push(Finding { function: None, text, place: None });
+    }
+
     /// A line for each finding that decides the exit code.
     pub fn lines(&self) -> Vec<String> {
         if !self.grown.is_empty() {
@@ -147,11 +156,12 @@ impl Limit {
         // No time is below 0.
         let end = |excess: f64| signed((excess / before + self.growth).max(-1.0));
         let range = match before > 0.0 {
-            true => format!("it changed by {} to {}", end(excess.0), end(excess.1)),
+            _ if excess.1.is_infinite() => "no sample of one side says what it took".to_owned(),
+            true => format!("it changed by {} to {}, with 99 % confidence", end(excess.0), end(excess.1)),
             false => "it is new".to_owned(),
         };
         let text = format!(
-            "{}: unknown whether it grew by more than {}: {range}, with 99 % confidence",
+            "{}: unknown whether it grew by more than {}: {range}",
             printable(&row.name),
             percent(self.growth)
         );

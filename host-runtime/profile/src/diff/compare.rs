@@ -199,7 +199,8 @@ impl Change {
     fn new(before: &[Measured], after: &[Measured]) -> Change {
         let values = |runs: &[Measured]| runs.iter().map(|run| run.value).collect::<Vec<f64>>();
         let means = [Mean::of(before), Mean::of(after)];
-        let test = welch::test(&values(before), &values(after));
+        let is_known = before.iter().chain(after).all(Measured::is_known);
+        let test = welch::test(&values(before), &values(after)).filter(|_| is_known);
         Change { before: means[0].mean, after: means[1].mean, test, errors: means.map(MeanError::of) }
     }
 

@@ -47,6 +47,13 @@ pub(crate) struct Measured {
     pub(crate) error: Option<TimeError>,
 }
 
+impl Measured {
+    /// Whether anything is known of it: a time without samples is not.
+    pub(crate) fn is_known(&self) -> bool {
+        self.error.is_none_or(|error| error.error.is_finite())
+    }
+}
+
 /// What is known of the error of a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct TimeError {
@@ -123,6 +130,11 @@ impl Mean {
         // The variance of a uniform distribution.
         let rounding =
             runs.iter().filter_map(|run| run.error).map(|error| error.step.powi(2) / 12.0).sum::<f64>();
+        if !runs.iter().all(Measured::is_known) {
+            let mean = values.iter().sum::<f64>() / count;
+            let variance = f64::INFINITY;
+            return Mean { mean, variance, degrees: f64::INFINITY, seen: variance };
+        }
         match (mean_and_error(&values), runs) {
             (Some((mean, variance)), _) => {
                 let shown = variance.max(rounding / (count * count));
@@ -153,6 +165,9 @@ impl Mean {
 pub(crate) fn range(before: Mean, after: Mean, miss: f64) -> (f64, f64) {
     let difference = after.mean - before.mean;
     let variance = before.variance + after.variance;
+    if variance.is_infinite() {
+        return (f64::NEG_INFINITY, f64::INFINITY);
+    }
     if variance <= 0.0 {
         return (difference, difference);
     }
@@ -243,6 +258,17 @@ mod tests {
         assert!(start < 0.0 && end > 100.0, "{start} {end}");
         let (start, _) = excess(before, mean(&[1000.0], Some(0.0)), 0.02, 0.001);
         assert!(start > 0.0, "{start}");
+    }
+
+    #[test]
+    fn a_run_without_samples_says_nothing() {
+        let error = Some(TimeError { error: f64::INFINITY, ..TimeError::default() });
+        let nothing = Measured { value: 0.0, error };
+        let before = mean(&[100.0], Some(1.0));
+        for after in [Mean::of(&[nothing]), Mean::of(&[nothing, Measured { value: 100.0, error: None }])] {
+            assert_eq!(excess(before, after, 0.02, 0.001), (f64::NEG_INFINITY, f64::INFINITY));
+            assert_eq!(excess(after, before, 0.02, 0.001), (f64::NEG_INFINITY, f64::INFINITY));
+        }
     }
 
     /// All runs of a side agree, while the machine was as busy.

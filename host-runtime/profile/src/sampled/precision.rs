@@ -136,9 +136,10 @@ impl Precision {
         wilson(nanos / whole_nanos.max(f64::MIN_POSITIVE), samples)
     }
 
-    /// The standard error of a sum of times by sampling, in nanoseconds. Without samples it is the time of all.
+    /// The standard error of a sum of times by sampling, in nanoseconds; infinite without samples.
     pub(crate) fn standard_error(&self, nanos: f64) -> f64 {
-        self.sampling_error(nanos).min(self.self_nanos) / Z
+        let error = self.sampling_error(nanos);
+        if error.is_finite() { error.min(self.self_nanos) / Z } else { error }
     }
 }
 
