@@ -104,7 +104,7 @@ impl<V: TraceVisitor> Pass<V> {
     /// Ends the pass: open calls are cut off.
     pub(crate) fn end<R: Read>(self, reader: &TraceReader<R>) -> Result<Driven<V>, V::Error> {
         let Pass { mut frames, stalls, mut windows } = self;
-        windows.settle();
+        windows.settle(reader.summary().is_some_and(|summary| summary.outcome != "completed"));
         let end_ticks = frames.last_ticks().max(reader.summary().map_or(0, |summary| summary.end_ticks));
         frames.finish(end_ticks, Unit::of(reader.header()))?;
         let (counts, problems) = (*frames.counts(), frames.problems().clone());

@@ -38,6 +38,8 @@ pub(crate) struct Windows {
     repeated: bool,
     /// The windows of a run that hasn't ended.
     unfinished: Vec<Window>,
+    /// Those of the last run that has.
+    ended: Vec<Window>,
 }
 
 /// How many entries the windows may have that are kept each for itself: 100 bytes are an entry.
@@ -172,24 +174,36 @@ impl Windows {
             self.left_out += 1;
             return;
         }
+        // The program went on, so the run before is whole.
+        self.sum_run();
         self.unfinished.push(window.clone());
-        if window.calls.is_empty() {
-            return;
+        if !window.calls.is_empty() {
+            self.ended = std::mem::take(&mut self.unfinished);
         }
-        let (number, mut windows) = (self.each.len() as u64 + 1, Windows::default());
-        let mut range = (u64::MAX, 0);
-        for window in std::mem::take(&mut self.unfinished) {
-            self.sum(&window, None);
-            windows.sum(&window, None);
-            range = (range.0.min(window.start_ticks), range.1.max(window.end_ticks));
-        }
-        self.each.push(SingleWindow { recorder: window.recorder, number, range, windows });
     }
 
-    /// No more windows come.
-    pub(crate) fn settle(&mut self) {
+    fn sum_run(&mut self) {
+        let (number, mut windows) = (self.each.len() as u64 + 1, Windows::default());
+        let mut range = (u64::MAX, 0);
+        let run = std::mem::take(&mut self.ended);
+        for window in &run {
+            self.sum(window, None);
+            windows.sum(window, None);
+            range = (range.0.min(window.start_ticks), range.1.max(window.end_ticks));
+        }
+        if let Some(Window { recorder, .. }) = run.last() {
+            self.each.push(SingleWindow { recorder: *recorder, number, range, windows });
+        }
+    }
+
+    /// No more windows come. `failed`: the trace says that the program didn't come to its end. Then its last run is in no figure, unless
+    /// it is the only one.
+    pub(crate) fn settle(&mut self, failed: bool) {
         for window in std::mem::take(&mut self.last).into_values() {
             self.sum(&window, None);
+        }
+        if !failed || self.each.is_empty() {
+            self.sum_run();
         }
         // The first run failed.
         if self.each.is_empty() {
