@@ -60,3 +60,65 @@ test('an endless answer is not read', async () => {
     // The buffers of sockets, too.
     assert.equal(bytes < 2 ** 26, true, `${bytes}`);
 });
+
+/** The fields of a message, as [number, bytes or number]. */
+function* fields(bytes) {
+    let at = 0;
+    const varint = () => {
+        for (let value = 0, scale = 1; ; scale *= 128) {
+            const byte = bytes[at++];
+            value += (byte & 127) * scale;
+            if (byte < 128) return value;
+        }
+    };
+    while (at < bytes.length) {
+        const tag = varint();
+        const length = { 0: () => 0, 1: () => 8, 2: varint, 5: () => 4 }[tag & 7]();
+        yield [tag >>> 3, (tag & 7) === 0 ? varint() : bytes.subarray(at, at += length)];
+    }
+    assert.equal(at, bytes.length);
+}
+const inside = (bytes, number) => [...fields(bytes)].filter(([field]) => field === number).map(([, value]) => value);
+const scopesOf = (body) => inside(body, 1).flatMap((resource) => inside(resource, 2));
+/** The ids of a request's spans. */
+const idsOf = (body) => scopesOf(body).flatMap((scope) => inside(scope, 2)).map((span) => inside(span, 2)[0].toString('hex'));
+
+test('a request that is too large is sent in halves', async () => {
+    const ids = [];
+    let requests = 0;
+    const lines = await sent((response, body) => {
+        requests++;
+        const isFine = body.length <= 4000;
+        if (isFine) ids.push(...idsOf(body));
+        // Each has the resource and the scope.
+        assert.deepEqual([inside(inside(body, 1)[0], 1).length, inside(scopesOf(body)[0], 1).length], [1, 1]);
+        response.writeHead(isFine ? 200 : 413).end();
+    });
+    assert.equal(requests > 2, true);
+    assert.deepEqual([ids.length, new Set(ids).size], [CALLS, CALLS]);
+    assert.match(lines, new RegExp(`^kperf: ${CALLS} spans sent to `, 'm'));
+});
+
+test('a span that is too large alone is not delivered, and the others are', async () => {
+    let [all, bad, count] = [0, undefined, 0];
+    const lines = await sent((response, body) => {
+        const ids = idsOf(body);
+        bad ??= ids[5];
+        all = Math.max(all, ids.length);
+        if (!ids.includes(bad)) count += ids.length;
+        response.writeHead(ids.includes(bad) ? 413 : 200).end();
+    });
+    assert.deepEqual([all, count], [CALLS, CALLS - 1]);
+    assert.match(lines, new RegExp(`^kperf: 1 of ${CALLS} spans were not delivered to .*: it responds 413 Payload Too Large;`, 'm'));
+});
+
+test('the environment says how many spans a request has', async () => {
+    const counts = [];
+    const batch = { OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '50' };
+    await sent((response, body) => {
+        counts.push(idsOf(body).length);
+        response.end();
+    }, batch);
+    assert.equal(counts.reduce((sum, count) => sum + count), CALLS);
+    assert.equal(Math.max(...counts), 50);
+});

@@ -4,7 +4,8 @@ export type Answer =
     | { kind: 'taken'; rejected: number; message: string }
     /** `after`: the wait that the server asks for, in milliseconds. */
     | { kind: 'retry'; after?: number | undefined; message: string }
-    | { kind: 'refused'; message: string };
+    /** `isTooLarge`: parts of the request may be taken. */
+    | { kind: 'refused'; isTooLarge?: boolean; message: string };
 
 /** Status codes that allow a retry; all other errors are final. */
 const RETRYABLE = new Set([429, 502, 503, 504]);
@@ -19,7 +20,7 @@ export async function readAnswer(response: Response, bodyOf: (response: Response
         return { kind: 'taken', ...partialSuccess(body) };
     }
     const message = `it responds ${response.status} ${response.statusText}`.trim();
-    if (!RETRYABLE.has(response.status)) return { kind: 'refused', message };
+    if (!RETRYABLE.has(response.status)) return { kind: 'refused', isTooLarge: response.status === 413, message };
     return { kind: 'retry', after: retryAfter(response.headers.get('retry-after')), message };
 }
 

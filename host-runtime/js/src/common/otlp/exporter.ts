@@ -25,6 +25,8 @@ interface Host {
     gzip: (bytes: Bytes) => Promise<Bytes | undefined>;
     /** Reads a response's body, or its beginning. The body ends where its connection breaks. */
     bodyOf: (response: Response) => Promise<Uint8Array>;
+    /** Divides a request that is too large; `undefined` if it has one span. */
+    halvesOf?: (request: SpansRequest) => SpansRequest[] | undefined;
 }
 
 const PAGE: Host = { gzip: gzipStream, bodyOf: async (response) => new Uint8Array((await response.arrayBuffer().catch(() => undefined))!) };
@@ -122,7 +124,12 @@ export class OtlpExporter {
             }
             // From half to one and a half, so that clients that failed together don't retry together.
             const pause = answer.kind === 'retry' ? Math.max(SHORTEST_WAIT, answer.after ?? wait * (0.5 + Math.random())) : 0;
-            if (answer.kind === 'refused') return this.#drop(request, answer.message);
+            if (answer.kind === 'refused') {
+                const halves = answer.isTooLarge && this.#host.halvesOf?.(request);
+                if (!halves) return this.#drop(request, answer.message);
+                for (const half of halves) await this.#deliver(half, await this.#pack(half));
+                return;
+            }
             if (performance.now() + pause > deadline) {
                 this.#stoppedUntil = performance.now() + giveUpAfter;
                 return this.#drop(request, `${answer.message}, for ${Math.round(giveUpAfter / 1000)} s`);

@@ -76,6 +76,8 @@ export function otlpFromEnvironment(env: Environment): OtlpOptions | undefined {
     if (timeout) options.timeout = number(timeout, 'OTEL_EXPORTER_OTLP_TIMEOUT');
     const delay = env['OTEL_BSP_SCHEDULE_DELAY'];
     if (delay) options.delay = number(delay, 'OTEL_BSP_SCHEDULE_DELAY');
+    const batch = env['OTEL_BSP_MAX_EXPORT_BATCH_SIZE'];
+    if (batch) options.spans = { ...options.spans, request_spans: number(batch, 'OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 1) };
     tracesUrl(options);
     return options;
 }
@@ -92,7 +94,9 @@ function spansFromEnvironment(env: Environment): SpanOptions {
     return spans;
 }
 
-function number(text: string, name: string): number {
+function number(text: string, name: string, min = 0): number {
     if (!/^\d+$/.test(text.trim())) throw new Error(`kperf: ${name}=${text}: not a whole number`);
-    return Number(text);
+    const value = Number(text);
+    if (value < min) throw new Error(`kperf: ${name}=${text}: use at least ${min}`);
+    return value;
 }

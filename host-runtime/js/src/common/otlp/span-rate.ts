@@ -1,6 +1,8 @@
 /** Limits the spans of a second. */
 
 import type { SpansRequest } from '../trace/core.js';
+import { fieldsOf, type Bytes } from './protobuf.js';
+import { filterSpans } from './request.js';
 
 /** Nanoseconds of an interval with its own share of the limit, so that the calls of a second's beginning don't take all of it. */
 const INTERVAL = 100_000_000n;
@@ -11,20 +13,6 @@ const MAX_PARENTS = 1 << 16;
 
 /** Fields of a span, by their numbers in trace.proto. */
 const SPAN_ID = 2, PARENT_ID = 4, END = 8;
-/** The field that has the spans, from the outermost message inwards: `resource_spans`, `scope_spans`, `spans`. */
-const PATH = [1, 2, 2];
-const LENGTH_DELIMITED = 2, FIXED_64 = 1;
-
-type Bytes = Uint8Array<ArrayBuffer>;
-
-/** A field of a message: all its bytes, and those of its content. */
-interface Field {
-    number: number;
-    start: number;
-    content: number;
-    end: number;
-}
-
 /**
  * Keeps at most so many spans a second, by their ends, and the spans around those. (Children come before their parents.) So no span loses its
  * parent, and the limit is exceeded by a few.
@@ -45,23 +33,13 @@ export class SpanRate {
     /** The request without some of its spans; `undefined` if none is left. */
     limit({ body, spans }: SpansRequest): SpansRequest | undefined {
         const { left } = this;
-        const kept = this.#without(body, 0);
+        const kept = filterSpans(body, (span) => {
+            const keeps = this.#keeps(span);
+            if (!keeps) this.left++;
+            return keeps;
+        });
         const rest = spans - (this.left - left);
         return rest > 0 ? { body: kept, spans: rest } : undefined;
-    }
-
-    #without(message: Bytes, level: number): Bytes {
-        const parts: Bytes[] = [];
-        for (const { number, start, content, end } of fieldsOf(message)) {
-            const inner = message.subarray(content, end);
-            if (number !== PATH[level]) parts.push(message.subarray(start, end));
-            else if (level < PATH.length - 1) {
-                const kept = this.#without(inner, level + 1);
-                parts.push(varint((number << 3) | LENGTH_DELIMITED), varint(kept.length), kept);
-            } else if (this.#keeps(inner)) parts.push(message.subarray(start, end));
-            else this.left++;
-        }
-        return concat(parts);
     }
 
     #keeps(span: Bytes): boolean {
@@ -85,46 +63,4 @@ export class SpanRate {
 
 function forgetFirst<Key>(of: Map<Key, unknown> | Set<Key>, most: number): void {
     if (of.size > most) of.delete(of.keys().next().value as Key);
-}
-
-function* fieldsOf(message: Bytes): Generator<Field> {
-    let at = 0;
-    const number = (): number => {
-        let value = 0;
-        for (let scale = 1; ; scale *= 0x80) {
-            const byte = message[at++] ?? 0;
-            value += (byte & 0x7f) * scale;
-            if (byte < 0x80) return value;
-        }
-    };
-    while (at < message.length) {
-        const start = at;
-        const tag = number();
-        let content = at;
-        const kind = tag & 7;
-        if (kind === LENGTH_DELIMITED) {
-            const length = number();
-            content = at;
-            at += length;
-        } else if (kind === FIXED_64) at += 8;
-        else if (kind === 0) number();
-        else at += 4;
-        yield { number: tag >>> 3, start, content, end: at };
-    }
-}
-
-function varint(value: number): Bytes {
-    const bytes: number[] = [];
-    for (; value >= 0x80; value = Math.floor(value / 0x80)) bytes.push((value % 0x80) | 0x80);
-    return Uint8Array.from([...bytes, value]);
-}
-
-function concat(parts: Bytes[]): Bytes {
-    const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-    let at = 0;
-    for (const part of parts) {
-        all.set(part, at);
-        at += part.length;
-    }
-    return all;
 }
