@@ -305,3 +305,16 @@ fn every_language_has_the_same_calls() {
         assert!(report.stdout.contains(",32000,"), "{language}: {}{}", report.stdout, report.stderr);
     }
 }
+
+#[test]
+fn names_for_perf_are_those_of_the_reports() {
+    let folder = Folder::new();
+    for flags in [&["--plain"][..], &[], &["--clock", "precise"]] {
+        let ran = folder.run(&[&["run", "--perf-map", &life("rust"), "1"], flags].concat());
+        let line = ran.stderr.lines().find_map(|line| line.strip_prefix("names for perf: "));
+        let file = line.unwrap_or_else(|| panic!("{}", ran.stderr));
+        let names = fs::read_to_string(file).unwrap();
+        fs::remove_file(file).unwrap();
+        assert!(names.lines().any(|line| line.ends_with(" life::is_valid_position")), "{names}");
+    }
+}

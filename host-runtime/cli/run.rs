@@ -98,6 +98,9 @@ pub struct Opts {
     /// Run the module without probes and without a trace, for comparison.
     #[arg(long)]
     plain: bool,
+    /// Write the functions' names to `/tmp/perf-PID.map`, for `perf` and other profilers of the whole machine. The file stays.
+    #[arg(long)]
+    perf_map: bool,
     /// Send the calls as spans to an OpenTelemetry Collector while the guest runs. They are read from the trace, so a slow
     /// Collector doesn't slow the guest, and no span is lost. Every call is recorded, unless --record says otherwise. ENDPOINT is http://HOST:PORT; without it OpenTelemetry's
     /// environment variables say where to send (see `send --help`).
@@ -186,6 +189,13 @@ impl Opts {
         }
         let clock = self.clock(&guest)?;
         let (guest, mut program) = self.program(guest, clock)?;
+        if self.perf_map {
+            program.perf_map(&Names::tables(&guest))?;
+            if !self.quiet {
+                let process = std::process::id();
+                output::status(format_args!("names for perf: /tmp/perf-{process}.map"));
+            }
+        }
         if self.plain {
             let result = program.run();
             return Outcome::of(&result, || Names::of(&guest)).report(result);

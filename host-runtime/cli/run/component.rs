@@ -6,6 +6,7 @@ use super::wasi::WasiArgs;
 use super::wave;
 use crate::shared::output;
 use anyhow::{Context, bail};
+use kperf_abi::SymbolTable;
 use kperf_abi::names::COMPONENT_HOST;
 use kperf_wasi::{Interfaces, StoreData};
 use kperf_wasmtime::{RecordedStore, Recorder};
@@ -218,6 +219,11 @@ impl Program for ComponentProgram {
             self.store = Some(AnyStore::Recorded(store));
         }
         Ok(())
+    }
+
+    fn perf_map(&self, tables: &[SymbolTable]) -> kperf_wasmtime::Result<()> {
+        let tables: Vec<_> = tables.iter().map(SymbolTable::to_bytes).collect();
+        Recorder::perf_map_component(&self.component, tables.iter().map(Vec::as_slice))
     }
 
     fn run(&mut self) -> wasmtime::Result<()> {

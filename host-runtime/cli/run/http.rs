@@ -17,6 +17,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use kperf_abi::SymbolTable;
 use kperf_trace::TraceContext;
 use kperf_wasi::{Interfaces, StoreData};
 use kperf_wasmtime::Recorder;
@@ -129,6 +130,11 @@ impl Program for HttpProgram {
         }
         self.recorder = Some(recorder.clone());
         Ok(())
+    }
+
+    fn perf_map(&self, tables: &[SymbolTable]) -> kperf_wasmtime::Result<()> {
+        let tables: Vec<_> = tables.iter().map(SymbolTable::to_bytes).collect();
+        Recorder::perf_map_component(&self.component, tables.iter().map(Vec::as_slice))
     }
 
     /// Answers requests, until a signal ends the process.

@@ -6,6 +6,7 @@ use super::invoke::Entry;
 use super::program::Program;
 use super::wasi::{Streams, WasiArgs};
 use anyhow::Context;
+use kperf_abi::SymbolTable;
 use kperf_wasmtime::{Inlined, Lane, RecordedStore, Recorder};
 use std::path::Path;
 use wasmtime::{AsContextMut, Engine, Linker, Module, Store};
@@ -128,6 +129,11 @@ impl Program for ModuleProgram {
             self.stage = Some(Stage::Recorded(store, lanes));
         }
         Ok(())
+    }
+
+    fn perf_map(&self, tables: &[SymbolTable]) -> kperf_wasmtime::Result<()> {
+        let table = tables.first().map(SymbolTable::to_bytes);
+        Recorder::perf_map(&self.module, table.as_deref())
     }
 
     fn run(&mut self) -> wasmtime::Result<()> {

@@ -33,6 +33,22 @@ impl Names {
         }
     }
 
+    /// The symbol tables of a guest's functions. Those of a guest without probes are made for it; where that fails, there are none.
+    pub fn tables(guest: &Guest) -> Vec<SymbolTable> {
+        let options = Options::default();
+        if !guest.symbols.is_empty() {
+            guest.symbols.clone()
+        } else if guest.is_component() {
+            let rewritten = kperf_rewriter::rewrite_component(&guest.wasm, &options);
+            rewritten.iter().flat_map(|rewritten| rewritten.symbols().cloned()).collect()
+        } else {
+            kperf_rewriter::rewrite(&guest.wasm, &options)
+                .into_iter()
+                .map(|rewritten| rewritten.symbols)
+                .collect()
+        }
+    }
+
     fn of_symbols(table: &SymbolTable) -> Names {
         let demangled =
             table.symbols.iter().filter_map(|symbol| Some((symbol.name.clone(), symbol.demangled.clone()?)));

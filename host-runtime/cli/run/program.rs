@@ -2,6 +2,7 @@
 
 use super::guest::Guest;
 use anyhow::Context;
+use kperf_abi::SymbolTable;
 use kperf_wasmtime::Recorder;
 use std::num::NonZeroUsize;
 use wasmtime::{Cache, Config, Engine, Inlining};
@@ -18,6 +19,9 @@ pub trait Program {
 
     /// Supplies what the guest's probes import.
     fn link(&mut self, recorder: &Recorder, guest: &Guest) -> anyhow::Result<()>;
+
+    /// Gives the compiled functions' names to other profilers.
+    fn perf_map(&self, tables: &[SymbolTable]) -> kperf_wasmtime::Result<()>;
 
     /// Instantiates the guest and calls its function.
     fn run(&mut self) -> wasmtime::Result<()>;

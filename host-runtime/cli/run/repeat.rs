@@ -8,6 +8,7 @@ use super::wasi::{Streams, WasiArgs};
 use crate::shared::{output, traces};
 use anyhow::{Context, bail};
 use bytes::Bytes;
+use kperf_abi::SymbolTable;
 use kperf_profile::RunErrors;
 use kperf_wasmtime::Recorder;
 use std::io::{self, IsTerminal, Read};
@@ -162,6 +163,12 @@ impl Program for RepeatedProgram {
         }
         self.recorder = Some(recorder.clone());
         Ok(())
+    }
+
+    fn perf_map(&self, tables: &[SymbolTable]) -> kperf_wasmtime::Result<()> {
+        let table = tables.first().map(SymbolTable::to_bytes);
+        let modules = [&self.with_probes, &self.without_probes];
+        modules.into_iter().try_for_each(|module| Recorder::perf_map(module, table.as_deref()))
     }
 
     /// Stops at the first run that fails.

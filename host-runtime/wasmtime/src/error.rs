@@ -33,6 +33,8 @@ pub enum ErrorKind {
     Thread(io::Error),
     /// Samples can't find the open calls on the stacks of threads here.
     NativeStacks(io::Error),
+    /// The names of functions can't be written to `/tmp/perf-PID.map`.
+    PerfMap(io::Error),
     /// The engine can't run the recorder module.
     Engine(Box<dyn std::error::Error + Send + Sync>),
     /// The store belongs to another engine than the recorder.
@@ -107,6 +109,9 @@ impl fmt::Display for Error {
             ErrorKind::NativeStacks(_) => f.write_str(
                 "the calls that are open can't be found on the thread's own stack here: rewrite the module with a shadow stack",
             ),
+            ErrorKind::PerfMap(_) => {
+                write!(f, "failed to write names to `/tmp/perf-{}.map`", std::process::id())
+            }
             ErrorKind::Engine(_) => f.write_str(
                 "the engine can't run the recorder module: call `Recorder::configure` on its `Config`, or use `add_to_linker`",
             ),
@@ -148,6 +153,7 @@ impl std::error::Error for Error {
             ErrorKind::Symbols(error) => Some(error),
             ErrorKind::Thread(error)
             | ErrorKind::NativeStacks(error)
+            | ErrorKind::PerfMap(error)
             | ErrorKind::Write { source: error, .. } => Some(error),
             ErrorKind::Engine(error)
             | ErrorKind::Link(error)

@@ -1,10 +1,11 @@
 //! Where the functions of a module are in this process.
 
-use kperf_abi::{Codes, FuncId, FunctionCode, SymbolTable, names};
+use crate::recorder::perf_map::by_index;
+use kperf_abi::{Codes, FuncId, FunctionCode, SymbolTable};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
-use wasmtime::{ExternType, Module};
+use wasmtime::Module;
 
 /// The machine code of a module.
 pub(crate) struct Code {
@@ -102,9 +103,63 @@ impl Code {
 
 /// The ids of a rewritten module's functions, by their index there.
 fn ids_by_index(module: &Module, symbols: &SymbolTable) -> HashMap<u32, FuncId> {
-    let functions = module.imports().filter(|import| matches!(import.ty(), ExternType::Func(_)));
-    let is_ours = |import: &wasmtime::ImportType<'_>| names::is_of_probes(import.module(), import.name());
-    let (added, original): (Vec<_>, Vec<_>) = functions.partition(is_ours);
-    let imported = (added.len() + original.len()) as u32;
-    symbols.placed(imported, added.len() as u32).map(|(index, symbol)| (index, symbol.id)).collect()
+    by_index(module, symbols).map(|(index, symbol)| (index, symbol.id)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Recorder;
+    use kperf_rewriter::{Filter, Options, Pattern, Recording, rewrite};
+    use std::collections::BTreeSet;
+    use wasmtime::{Config, Engine};
+
+    /// A mangled name, one that would end its line, and none at all.
+    const GUEST: &str = r#"(module (import "host" "h" (func $h))
+        (func $_ZN4life4stepEv (call $h)) (func $"a\0a7f 10 b c" (call 1)) (func (export "f") (call 2)))"#;
+
+    #[test]
+    fn other_profilers_find_the_names_of_all_code_that_is_sampled() {
+        let mut config = Config::new();
+        Recorder::configure(&mut config);
+        let engine = Engine::new(&config).expect("an engine");
+        let wasm = wat::parse_str(GUEST).expect("the text parses");
+        // Another module would get their addresses.
+        let mut alive = Vec::new();
+        let only = Filter { only: vec![Pattern::parse("life::*").expect("a pattern")], ..Filter::default() };
+        for (recording, filter) in [
+            (Recording::Count, Filter::default()),
+            (Recording::OwnCount, Filter::default()),
+            (Recording::Sample, Filter::default()),
+            (Recording::imported(), only),
+        ] {
+            let options = Options { recording, filter, imports: true, ..Options::default() };
+            let rewritten = rewrite(&wasm, &options).expect("probes");
+            let module = Module::new(&engine, &rewritten.wasm).expect("it compiles");
+            alive.push(module.clone());
+            Recorder::perf_map(&module, Some(&rewritten.symbols.to_bytes())).expect("a file");
+            let code = Code::new(&module, &rewritten.symbols).expect("code");
+            let file = std::fs::read_to_string(format!("/tmp/perf-{}.map", std::process::id()));
+            let file = file.expect("whole text");
+            let mut found = BTreeSet::new();
+            for line in file.lines() {
+                let [begin, length, name] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else {
+                    panic!("{line:?}")
+                };
+                let [begin, length] =
+                    [begin, length].map(|number| usize::from_str_radix(number, 16).expect("hexadecimal"));
+                // Other tests may add modules of their own.
+                let [Some(first), last] = [begin, begin + length - 1].map(|address| code.at(address)) else {
+                    continue;
+                };
+                assert_eq!((Some(first), first.begin), (last, begin), "{line:?}");
+                let symbol = |id: FuncId| &rewritten.symbols.symbols[(id.0 - code.id_base()) as usize];
+                if let Some(id) = first.id {
+                    assert_eq!(symbol(id).display_name().replace('\n', "?"), name, "{line:?}");
+                    found.insert(id);
+                }
+            }
+            assert_eq!(found.len(), rewritten.symbols.symbols.len(), "{recording:?}: {file}");
+        }
+    }
 }
