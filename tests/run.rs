@@ -307,6 +307,59 @@ fn every_language_has_the_same_calls() {
 }
 
 #[test]
+fn a_flight_recorder_writes_what_led_to_a_trap_a_slow_call_and_the_end() {
+    let folder = Folder::new().with("trap.wat", TRAP);
+    let ran =
+        folder.run(&["run", "--keep", "1MiB", "--trace", "app.kperf", "trap.wat", "--invoke", "go", "1"]);
+    assert_eq!(ran.code, Some(134), "{}", ran.stderr);
+    assert!(ran.stderr.contains("app.kperf has the last events: trap: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("life::step"), "{}", ran.stderr);
+    assert!(!folder.path("app.2.kperf").exists());
+
+    let keep = [
+        "run",
+        "--keep",
+        "10s",
+        "--slower-than",
+        "life::step:1ns",
+        "--clock",
+        "precise",
+        "--trace",
+        "app.kperf",
+    ];
+    let ran = folder.run(&[&keep[..], &[&life("rust"), "5"]].concat());
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "5 steps, 19 live cells\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("has the last events: "), "{}", ran.stderr);
+    let info = folder.run(&["info", "app.kperf"]);
+    assert!(info.stdout.contains("kept"), "{}", info.stdout);
+
+    let mistakes: [(&[&str], &str); 7] = [
+        (&["--record", "profile"], "--keep keeps calls, which a profile doesn't have"),
+        (&["--plain"], "cannot be used with"),
+        (&["--otlp", "http://localhost:1"], "cannot be used with"),
+        (&["--repeat", "3"], "cannot be used with"),
+        (&["--keep", "3s"], "one time and one size"),
+        (&["--slower-than", "nobody:1ms"], "no function with a probe is called `nobody`"),
+        (&["--clock", "instructions"], "events have no age"),
+    ];
+    for (flags, message) in mistakes {
+        let ran = folder.run(&[&["run", "--keep", "10s", &life("rust"), "1"], flags].concat());
+        assert!(ran.code != Some(0) && ran.stderr.contains(message), "{flags:?}: {}", ran.stderr);
+    }
+    // A component.
+    let component = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/components/command.wasm");
+    let ran = folder.run(&["run", "--keep", "1MiB", "--trace", "component.kperf", component]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("component.kperf has the last events: completed"), "{}", ran.stderr);
+    // A full disk.
+    if cfg!(target_os = "linux") {
+        let ran = folder.run(&["run", "-q", "--keep", "1MiB", "--trace", "/dev/full", &life("rust"), "1"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("the last events can't be written to /dev/full"), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn names_for_perf_are_those_of_the_reports() {
     let folder = Folder::new();
     for flags in [&["--plain"][..], &[], &["--clock", "precise"]] {

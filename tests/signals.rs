@@ -344,3 +344,78 @@ fn sighup_is_as_sigterm_unless_it_is_ignored() {
     guest.signal("TERM");
     assert_eq!(guest.end().0.code(), Some(143));
 }
+
+/// Waits until there is a file, which comes whole.
+fn wait_for_file(running: &mut Running, name: &str) -> PathBuf {
+    let path = running.folder.path().join(name);
+    let begun = Instant::now();
+    while !path.exists() {
+        assert!(begun.elapsed() < PATIENCE, "no {name}");
+        assert!(running.child.try_wait().unwrap().is_none(), "the guest has ended");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    path
+}
+
+#[test]
+fn a_flight_recorder_writes_at_each_user_signal_and_goes_on() {
+    for (guest, flags) in [
+        (ENDLESS, &["--keep", "10s"][..]),
+        (ENDLESS, &["--keep", "1h,1MiB", "--clock", "precise"]),
+        (SILENT, &["--keep", "2MiB", "--probe", "import"]),
+        (SILENT, &["--keep", "2MiB"]),
+    ] {
+        let mut running = Running::start(guest, flags);
+        assert!(!running.trace().exists());
+        let mut calls = 0;
+        for name in ["guest.kperf", "guest.2.kperf"] {
+            running.signal("USR1");
+            let dump = fs::File::open(wait_for_file(&mut running, name)).unwrap();
+            let kept = kperf_trace::Kept::read(dump).unwrap().unwrap();
+            assert_eq!(kept.why, "SIGUSR1");
+            let all = kept.calls.iter().map(|(_, calls)| calls).sum();
+            assert!(all >= calls && all > 0, "{all}");
+            calls = all;
+        }
+        running.signal("INT");
+        let (status, stderr) = running.end();
+        assert_eq!(status.code(), Some(130), "{stderr}");
+        assert!(stderr.contains("guest.2.kperf has the last events: SIGUSR1\n"), "{stderr}");
+        assert!(stderr.contains("guest.3.kperf has the last events: interrupted by SIGINT\n"), "{stderr}");
+        let report = |name: &str| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
+            let output = command
+                .args(["report", "--format", "json", name])
+                .current_dir(running.folder.path())
+                .output();
+            let output = output.unwrap();
+            assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+            serde_json::from_slice::<Value>(&output.stdout).unwrap()
+        };
+        for name in ["guest.kperf", "guest.2.kperf", "guest.3.kperf"] {
+            let text = report(name).to_string();
+            let innermost = if guest == SILENT { "spins" } else { "outer" };
+            assert!(text.contains(innermost) && text.contains("_start"), "{name}: {text}");
+        }
+        assert!(
+            fs::read_dir(running.folder.path())
+                .unwrap()
+                .all(|entry| { !entry.unwrap().file_name().to_string_lossy().ends_with(".part") })
+        );
+    }
+}
+
+#[test]
+fn a_dump_that_is_cut_off_by_a_kill_is_no_file() {
+    for delay in [0, 1, 2, 5, 10] {
+        let mut running = Running::start(ENDLESS, &["--keep", "64MiB", "--clock", "precise"]);
+        std::thread::sleep(Duration::from_millis(100));
+        running.signal("USR1");
+        std::thread::sleep(Duration::from_millis(delay));
+        running.child.kill().unwrap();
+        running.child.wait().unwrap();
+        if let Ok(dump) = fs::File::open(running.trace()) {
+            assert!(kperf_trace::Kept::read(dump).unwrap().is_some());
+        }
+    }
+}

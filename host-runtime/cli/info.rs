@@ -10,11 +10,11 @@ use crate::shared::table::grouped;
 use crate::shared::traces;
 use anyhow::Context;
 use kperf_profile::Profile;
-use kperf_trace::TraceReader;
+use kperf_trace::{Kept, TraceReader};
 use serde::Serialize;
 use std::fmt::Display;
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -62,12 +62,15 @@ impl Opts {
             if input::is_trace(&bytes) {
                 let reader = TraceReader::new(bytes.as_slice()).with_context(context)?;
                 let reader = reader.with_names(self.symbols.namer(&self.file, true)?);
-                self.trace(&Profile::read(reader, |_| ()).with_context(context)?)?
+                let profile = Profile::read(reader, |_| ()).with_context(context)?;
+                self.trace(&profile, Kept::read(Cursor::new(&bytes)).ok().flatten())?
             } else {
                 self.module(&input::assemble(&self.file, bytes)?)?
             }
         } else if is_trace(&self.file)? {
-            self.trace(&traces::source(&self.file).symbols(&self.symbols).profile()?)?
+            let profile = traces::source(&self.file).symbols(&self.symbols).profile()?;
+            let kept = File::open(&self.file).and_then(|file| Kept::read(BufReader::new(file)));
+            self.trace(&profile, kept.ok().flatten())?
         } else {
             self.module(&input::read_module(&self.file)?)?
         };
@@ -75,10 +78,10 @@ impl Opts {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn trace(&self, profile: &Profile) -> anyhow::Result<String> {
+    fn trace(&self, profile: &Profile, kept: Option<Kept>) -> anyhow::Result<String> {
         traces::report_health(&profile.health);
         traces::show_hints(profile, false);
-        self.formatted(&trace::describe(profile), trace::text)
+        self.formatted(&trace::describe(profile, kept), trace::text)
     }
 
     fn module(&self, bytes: &[u8]) -> anyhow::Result<String> {

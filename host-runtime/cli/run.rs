@@ -7,6 +7,7 @@ mod guest;
 mod http;
 mod imports;
 mod invoke;
+mod keep;
 pub mod live;
 mod module;
 mod names;
@@ -14,6 +15,7 @@ mod outcome;
 mod probing;
 mod program;
 mod repeat;
+mod shown;
 mod wasi;
 pub mod watch;
 mod wave;
@@ -23,14 +25,13 @@ use crate::shared::flags::parents::ParentArgs;
 use crate::shared::flags::probes::{self, ProbeArg, ProbeArgs};
 use crate::shared::flags::sampling::{RecordArg, RecordArgs, SamplingArgs, SpanMin, StackArg};
 use crate::shared::output;
-use crate::shared::table::color::ColorArg;
-use crate::shared::table::fit::Shown;
-use crate::shared::{signals, table, traces};
+use crate::shared::signals;
 use anyhow::{Context, bail};
 use clock::ClockArg;
 use component::ComponentProgram;
 use guest::{Guest, Kind, Recording};
 use http::HttpProgram;
+use keep::{Dumps, KeepArgs};
 use kperf_rewriter::Warning;
 use kperf_wasmtime::{ClockChoice, ErrorKind, HAS_NATIVE_STACKS, Recorder, Sampling, WhenFull};
 use live::{Live, Wanted};
@@ -39,8 +40,8 @@ use names::Names;
 use outcome::Outcome;
 use program::{Program, UseCache};
 use repeat::{Repeat, RepeatedProgram};
+use shown::show;
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc;
@@ -104,10 +105,12 @@ pub struct Opts {
     /// Send the calls as spans to an OpenTelemetry Collector while the guest runs. They are read from the trace, so a slow
     /// Collector doesn't slow the guest, and no span is lost. Every call is recorded, unless --record says otherwise. ENDPOINT is http://HOST:PORT; without it OpenTelemetry's
     /// environment variables say where to send (see `send --help`).
-    #[arg(long, value_name = "ENDPOINT", num_args = 0..=1, default_missing_value = "", conflicts_with = "plain", value_parser = endpoint)]
+    #[arg(long, value_name = "ENDPOINT", num_args = 0..=1, default_missing_value = "", conflicts_with = "plain", value_parser = live::endpoint)]
     otlp: Option<String>,
     #[command(flatten)]
     live: LiveSignals,
+    #[command(flatten)]
+    keep: KeepArgs,
     #[command(flatten)]
     parent: ParentArgs,
     #[command(flatten)]
@@ -133,6 +136,7 @@ Examples:
   kperf-wasm run shop.component.wasm --invoke 'total([{price: 3, count: 2}])'
   kperf-wasm run handler.wasm --http 127.0.0.1:8080  answers requests, each with a new instance
   kperf-wasm run app.wasm --trace app.kperf          every call, in order
+  kperf-wasm run app.wasm --keep 10s --trace app.kperf   the last calls, on SIGUSR1, a trap, and at the end
   kperf-wasm run app.wasm --repeat 10                means of ten runs, with errors
   kperf-wasm run app.wasm --clock instructions --deterministic
   kperf-wasm run app.wasm --otlp http://localhost:4318
@@ -142,30 +146,15 @@ Exit codes:
   the guest's own; 134 if it traps, 130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP (the trace is whole then too);
   1 failure, also if the guest ended with 0 but the Collector of --otlp didn't take everything; 2 wrong usage";
 
-/// How many functions the profile shows.
-const TOP: usize = 20;
-
-/// The endpoint of `--otlp`. Fails if it is the module, which follows a flag without an endpoint.
-fn endpoint(text: &str) -> Result<String, String> {
-    let is_module =
-        [".wasm", ".wat", ".cwasm"].iter().any(|ending| text.ends_with(ending)) && !text.contains("://");
-    if is_module {
-        return Err(
-            "this is a module: give an endpoint before it (http://localhost:4318), or put --otlp after it"
-                .to_owned(),
-        );
-    }
-    Ok(text.to_owned())
-}
-
 /// How often `top` shows the profile.
 const EVERY: Duration = Duration::from_secs(1);
 
 impl Opts {
     /// Records a profile and shows it while it grows. It is kept only if --trace names a file.
     pub fn watched(mut self, watch: Watch) -> anyhow::Result<ExitCode> {
-        if self.plain || self.otlp.is_some() || self.clock != ClockArg::Auto || self.repeat.is_some() {
-            bail!("`top` takes a profile; --plain, --otlp, --clock and --repeat are for `run`");
+        let of_traces = self.plain || self.otlp.is_some() || self.keep.is_given();
+        if of_traces || self.clock != ClockArg::Auto || self.repeat.is_some() {
+            bail!("`top` takes a profile; --plain, --otlp, --clock, --keep and --repeat are for `run`");
         }
         self.probes.record.record = Some(RecordArg::Profile);
         self.sampling.every_or(EVERY);
@@ -181,6 +170,9 @@ impl Opts {
             (*record, *span_min) = (Some(RecordArg::Profile), Some(SpanMin::Off));
             self.sampling.every_or(repeat::WINDOW);
             self.sampling.period_or(repeat::PERIOD);
+        }
+        if self.keep.is_given() && self.probes.record.is_profile() {
+            bail!("--keep keeps calls, which a profile doesn't have; remove --record profile");
         }
         let guest = Guest::read(&self.module)?;
         self.chose_profile = self.probes.record.record.is_none() && self.wants_profile(&guest);
@@ -201,11 +193,13 @@ impl Opts {
             return Outcome::of(&result, || Names::of(&guest)).report(result);
         }
         let trace = self.trace_path(&guest);
-        let live = Live::default();
+        let (live, dumps) = (Live::default(), Dumps::default());
         // From here on there is a trace: a signal waits until it can be finished.
         let (ready, recording) = mpsc::channel::<(Recorder, Box<dyn FnOnce() -> bool + Send>)>();
+        let at_signal = dumps.clone();
         signals::watch(move |signal| {
             if let Ok((recorder, show)) = recording.recv() {
+                at_signal.request(&format!("interrupted by {}", signal.name()));
                 match recorder.interrupt(&format!("interrupted by {}", signal.name())) {
                     // The exit code is the signal's, even if spans were not sent.
                     Ok(_) => _ = show(),
@@ -216,13 +210,19 @@ impl Opts {
             }
             signal.exit();
         })?;
-        let recorder = self.recorder(&*program, &guest, clock, &trace, &live)?;
+        if self.keep.is_given() {
+            let dumps = dumps.clone();
+            signals::at_user_signal(move || dumps.request("SIGUSR1"))?;
+        }
+        let recorder = self.recorder(&*program, &guest, clock, &trace, &live, &dumps)?;
         program.link(&recorder, &guest)?;
         let show = {
             let (trace, quiet, live, watch) = (trace.clone(), self.quiet, live.clone(), self.watch.clone());
+            let (keeps, dumps) = (self.keep.is_given(), dumps.clone());
             move || {
                 match &watch {
                     Some(watch) => watch.finish(),
+                    None if keeps => return dumps.finish(quiet),
                     None => show(&trace, quiet),
                 }
                 live.finish()
@@ -232,6 +232,7 @@ impl Opts {
         let _ = ready.send((recorder.clone(), Box::new(show.clone())));
         let result = program.run();
         let outcome = Outcome::of(&result, || Names::of(&guest));
+        dumps.request(&outcome.to_string());
         let finished = recorder.finish(&outcome.to_string());
         if let Err(error) = &finished
             && matches!(error.kind(), ErrorKind::Finished)
@@ -257,6 +258,7 @@ impl Opts {
         let wants_trace = self.plain
             || self.trace.is_some()
             || self.otlp.is_some()
+            || self.keep.is_given()
             || self.clock != ClockArg::Auto
             || self.probes.is_for_traces();
         is_possible && !wants_trace
@@ -392,6 +394,7 @@ impl Opts {
         clock: ClockChoice,
         trace: &Path,
         live: &Live,
+        dumps: &Dumps,
     ) -> anyhow::Result<Recorder> {
         if trace == Path::new("-") {
             bail!("the trace can't go to stdout, which is the guest's; name a file with --trace");
@@ -453,6 +456,7 @@ impl Opts {
             File::create(trace).with_context(|| format!("failed to create the trace `{}`", trace.display()))
         };
         let mut builder = match (&self.otlp, &self.watch) {
+            _ if self.keep.is_given() => self.keep.describe(builder, guest, trace, self.quiet, dumps)?,
             (Some(endpoint), _) => {
                 let signals = self.live.signals.clone();
                 let is_profile = guest.recording().is_some_and(Recording::is_profile);
@@ -469,28 +473,9 @@ impl Opts {
         for table in &guest.symbols {
             builder = builder.symbols(table.to_bytes());
         }
-        builder
-            .build(program.engine())
-            .with_context(|| format!("failed to record into `{}`", trace.display()))
-    }
-}
-
-/// Shows the top of the trace's profile on stderr.
-fn show(trace: &Path, quiet: bool) {
-    // The trace may be a pipe: another process reads it, and it can't be read twice.
-    if quiet || !trace.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        return;
-    }
-    match traces::source(trace).profile() {
-        Ok(profile) => {
-            traces::report_health(&profile.health);
-            // A closed stderr loses the profile, not the trace.
-            let shown = Shown::on_stderr(ColorArg::Auto.of(&io::stderr()));
-            let _ = table::print_top(&profile, TOP, shown, io::stderr().lock());
-            traces::show_hints(&profile, false);
-            output::status(format_args!("# trace: {}", trace.display()));
-        }
-        // A profile that can't be shown doesn't change the exit code.
-        Err(error) => output::warn(format_args!("{error:#}")),
+        let recorder = builder.build(program.engine());
+        let recorder = recorder.with_context(|| format!("failed to record into `{}`", trace.display()))?;
+        dumps.begin(&recorder);
+        Ok(recorder)
     }
 }

@@ -4,8 +4,9 @@ use super::Lines;
 use crate::shared::table::{fine_text, grouped, host_text, plural};
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_profile::{Profile, Unit, clock_text, nanos_text, printable, sampling_text};
-use kperf_trace::{ClockKind, Header, Preempted, StallTotal, TickTotal, Waits};
+use kperf_trace::{ClockKind, FuncId, Header, Kept, Preempted, StallTotal, TickTotal, Waits};
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -56,6 +57,27 @@ pub struct Trace {
     lanes: Vec<Lane>,
     symbols: Vec<Table>,
     warnings: Vec<String>,
+    /// If a flight recorder wrote it: all calls since the recording began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept: Option<SinceBegun>,
+}
+
+/// The calls since a flight recorder began.
+#[derive(Debug, Serialize)]
+struct SinceBegun {
+    why: String,
+    calls: u64,
+    /// Of calls that are not counted.
+    lost_events: u64,
+    /// Those with most calls come first.
+    functions: Vec<Called>,
+}
+
+#[derive(Debug, Serialize)]
+struct Called {
+    function: String,
+    id: u32,
+    calls: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -76,8 +98,8 @@ struct Table {
     module: ModuleIdentity,
 }
 
-/// Describes a trace.
-pub fn describe(profile: &Profile) -> Trace {
+/// Describes a trace. `kept`: what it says of the calls before it.
+pub fn describe(profile: &Profile, kept: Option<Kept>) -> Trace {
     let Profile { header, health, .. } = profile;
     let counts = health.counts;
     let began_unix_nanos = header.unix_nanos(profile.start_ticks);
@@ -123,7 +145,19 @@ pub fn describe(profile: &Profile) -> Trace {
         lanes: lanes.collect(),
         symbols: symbols.collect(),
         warnings: health.warnings(),
+        kept: kept.map(|kept| since_begun(profile, kept)),
     }
+}
+
+fn since_begun(profile: &Profile, kept: Kept) -> SinceBegun {
+    let mut functions: Vec<Called> = kept
+        .calls
+        .into_iter()
+        .map(|(id, calls)| Called { function: profile.symbols.label(FuncId(id)), id, calls })
+        .collect();
+    functions.sort_by_key(|called| (Reverse(called.calls), called.id));
+    let calls = functions.iter().fold(0u64, |sum, called| sum.saturating_add(called.calls));
+    SinceBegun { why: kept.why, calls, lost_events: kept.lost_events, functions }
 }
 
 fn is_none(number: &usize) -> bool {
@@ -134,6 +168,8 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// More functions than this are only in the JSON.
+const FUNCTIONS: usize = 10;
 /// More lanes than this are only counted.
 const LANES: usize = 16;
 
@@ -225,6 +261,19 @@ pub fn text(trace: &Trace) -> String {
             "",
             format_args!("{}: {} in {}", lane.id, plural(lane.calls, "call"), unit.text(lane.nanos)),
         );
+    }
+    if let Some(SinceBegun { why, calls, functions, .. }) = &trace.kept {
+        lines.add("kept", format_args!("the last events: {}", printable(why)));
+        lines.add("", format_args!("{} since the recording began:", plural(*calls, "call")));
+        for Called { function, calls, .. } in functions.iter().take(FUNCTIONS) {
+            lines.add("", format_args!("{} of {}", grouped(*calls), printable(function)));
+        }
+        if let Some(more) = functions.len().checked_sub(FUNCTIONS).filter(|more| *more > 0) {
+            lines.add(
+                "",
+                format_args!("and of {} (`--format json` has all)", plural(more as u64, "function")),
+            );
+        }
     }
     for table in &trace.symbols {
         let Table { functions, counted_functions, first_id, end_id, module } = table;

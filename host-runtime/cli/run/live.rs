@@ -11,6 +11,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+/// The endpoint of `--otlp`. Fails if it is the module, which follows a flag without an endpoint.
+pub fn endpoint(text: &str) -> Result<String, String> {
+    let is_module =
+        [".wasm", ".wat", ".cwasm"].iter().any(|ending| text.ends_with(ending)) && !text.contains("://");
+    if is_module {
+        return Err(
+            "this is a module: give an endpoint before it (http://localhost:4318), or put --otlp after it"
+                .to_owned(),
+        );
+    }
+    Ok(text.to_owned())
+}
+
 /// The sending that goes on while the guest runs. Clones share it.
 #[derive(Clone, Default)]
 pub struct Live(Arc<Mutex<Option<Begun>>>);

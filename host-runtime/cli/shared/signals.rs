@@ -62,6 +62,23 @@ pub fn watch(answer: impl FnOnce(Signal) + Send + 'static) -> anyhow::Result<()>
     Ok(())
 }
 
+/// Starts a thread that calls `answer` at each SIGUSR1.
+#[cfg(unix)]
+pub fn at_user_signal(answer: impl Fn() + Send + 'static) -> anyhow::Result<()> {
+    use anyhow::Context;
+    let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGUSR1])
+        .context("failed to handle signals")?;
+    let wait = move || signals.forever().for_each(|_| answer());
+    let thread = std::thread::Builder::new().name("kperf-dumps".into()).spawn(wait);
+    thread.map(drop).context("failed to start a thread")
+}
+
+/// This system has no such signal.
+#[cfg(not(unix))]
+pub fn at_user_signal(_answer: impl Fn() + Send + 'static) -> anyhow::Result<()> {
+    Ok(())
+}
+
 /// Whether the process was started to outlive its terminal, as `nohup` does. Then a hangup must not end it. Where that isn't known, it
 /// counts as true.
 #[cfg(unix)]

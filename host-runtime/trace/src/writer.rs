@@ -5,6 +5,7 @@ use crate::checksum::crc32;
 use crate::chunk::{self, ChunkHeader, ChunkKind};
 use crate::context::{CallParent, TraceContext};
 use crate::header::{Anchor, Header};
+use crate::kept::Kept;
 use crate::summary::{Stall, StallKind, Summary};
 use crate::window::Window;
 use kperf_abi::block;
@@ -175,6 +176,35 @@ impl<W: Write> TraceWriter<W> {
         self.end(ChunkKind::LOST, recorder, sequence)
     }
 
+    /// Adds a chunk of another trace with the same header, as its writer wrote it, with its next number here. Of a block, `events` is how
+    /// many events it has.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the output; `InvalidInput` if the bytes are no chunk.
+    pub fn copy(&mut self, chunk: &[u8], events: u64) -> io::Result<()> {
+        let split =
+            chunk.split_first_chunk().map(|(header, payload)| (ChunkHeader::from_bytes(header), payload));
+        let Some((Some(header), payload)) = split else {
+            return Err(invalid("these bytes are no chunk".to_owned()));
+        };
+        let ChunkHeader { kind, recorder, .. } = header;
+        self.begin();
+        self.chunk.extend_from_slice(payload);
+        let is_block = kind == ChunkKind::EVENTS || kind == ChunkKind::SPANS;
+        let sequence = match self.sequences.get(&recorder) {
+            Some(&next) if is_block || kind == ChunkKind::LOST => next,
+            _ => 0,
+        };
+        if is_block {
+            self.sequences.insert(recorder, sequence.wrapping_add(1));
+        }
+        self.end(kind, recorder, sequence)?;
+        self.written.events += events;
+        self.written.blocks += u64::from(is_block);
+        Ok(())
+    }
+
     /// How much is written so far.
     pub fn written(&self) -> Written {
         self.written
@@ -183,6 +213,19 @@ impl<W: Write> TraceWriter<W> {
     /// Ends the trace, flushes the output and gives it back.
     pub fn finish(mut self, summary: &Summary) -> io::Result<W> {
         self.json(ChunkKind::END, summary)?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    /// [`finish`](Self::finish) for a flight recorder's dump.
+    pub fn finish_kept(mut self, summary: &Summary, kept: &Kept) -> io::Result<W> {
+        #[derive(Serialize)]
+        struct End<'a> {
+            #[serde(flatten)]
+            summary: &'a Summary,
+            kept: &'a Kept,
+        }
+        self.json(ChunkKind::END, &End { summary, kept })?;
         self.out.flush()?;
         Ok(self.out)
     }

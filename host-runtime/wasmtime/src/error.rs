@@ -35,6 +35,12 @@ pub enum ErrorKind {
     NativeStacks(io::Error),
     /// The names of functions can't be written to `/tmp/perf-PID.map`.
     PerfMap(io::Error),
+    /// The recorder keeps no events ([`Builder::keep`](crate::Builder::keep)), or numbered dumps have no path.
+    KeepsNothing,
+    /// Instructions are the clock, by which events have no age.
+    NoAge,
+    /// A dump can't be written.
+    Dump(io::Error),
     /// The engine can't run the recorder module.
     Engine(Box<dyn std::error::Error + Send + Sync>),
     /// The store belongs to another engine than the recorder.
@@ -109,6 +115,13 @@ impl fmt::Display for Error {
             ErrorKind::NativeStacks(_) => f.write_str(
                 "the calls that are open can't be found on the thread's own stack here: rewrite the module with a shadow stack",
             ),
+            ErrorKind::KeepsNothing => {
+                f.write_str("the recorder keeps no events, or there is no path for dumps: call `Builder::keep`, and `Keep::to`")
+            }
+            ErrorKind::NoAge => {
+                f.write_str("instructions are the clock, by which events have no age: keep a number of bytes")
+            }
+            ErrorKind::Dump(_) => f.write_str("the last events can't be written"),
             ErrorKind::PerfMap(_) => {
                 write!(f, "failed to write names to `/tmp/perf-{}.map`", std::process::id())
             }
@@ -154,6 +167,7 @@ impl std::error::Error for Error {
             ErrorKind::Thread(error)
             | ErrorKind::NativeStacks(error)
             | ErrorKind::PerfMap(error)
+            | ErrorKind::Dump(error)
             | ErrorKind::Write { source: error, .. } => Some(error),
             ErrorKind::Engine(error)
             | ErrorKind::Link(error)

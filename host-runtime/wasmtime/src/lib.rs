@@ -235,6 +235,7 @@ mod component;
 mod error;
 #[cfg(feature = "instrument")]
 mod instrument;
+mod keep;
 mod lanes;
 mod link;
 mod outlet;
@@ -251,6 +252,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use instrument::{InstrumentOptions, Instrumented, instrument};
 #[cfg(all(feature = "instrument", feature = "component-model"))]
 pub use instrument::{InstrumentedComponent, instrument_component};
+pub use keep::Keep;
 pub use kperf_abi::word::Reason;
 #[cfg(feature = "instrument")]
 pub use kperf_rewriter as rewriter;

@@ -4,9 +4,10 @@ use super::lanes::{LanesByStore, StoreTable};
 use super::options::{InstrumentOptions, To};
 use crate::error::{ErrorKind, Result};
 use crate::recorder::handle::Recorder;
+use crate::writer::keep::numbered;
 use std::collections::HashMap;
 use std::fs::File;
-use std::path::{Path, PathBuf, absolute};
+use std::path::{PathBuf, absolute};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use wasmtime::Engine;
 
@@ -59,18 +60,4 @@ pub(super) fn lanes(engine: &Engine, options: &InstrumentOptions) -> Result<Lane
 
 fn begun(source: std::io::Error) -> crate::Error {
     ErrorKind::Write { source, dropped_events: 0 }.into()
-}
-
-/// `app.kperf` for the first time, then `app.2.kperf` and so on.
-fn numbered(path: &Path, times: u32) -> PathBuf {
-    if times == 1 {
-        return path.to_owned();
-    }
-    let mut name = path.file_stem().unwrap_or_default().to_owned();
-    name.push(format!(".{times}"));
-    if let Some(extension) = path.extension() {
-        name.push(".");
-        name.push(extension);
-    }
-    path.with_file_name(name)
 }

@@ -35,6 +35,15 @@ pub(crate) enum LaneEvents {
     SlowCalls,
 }
 
+/// The room in the queue that words want which are taken from a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// Half of it.
+    Half,
+    /// They go in all the same: once for each lane.
+    Always,
+}
+
 /// One recorder: a store's recorder module, or the host functions of a store's data.
 ///
 /// Blocks leave by [`hand_over`](LaneCore::hand_over), called by the recorder's own thread, or by

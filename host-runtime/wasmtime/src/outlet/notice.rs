@@ -1,5 +1,6 @@
 //! Notices to the embedder while a recording runs.
 
+use std::path::Path;
 use std::time::Duration;
 use std::{fmt, io};
 
@@ -36,6 +37,20 @@ pub enum Notice<'a> {
     /// The memory for recording ([`Builder::memory_limit`](crate::Builder::memory_limit)) is used up, and a store or instance is not
     /// recorded. Reported again only after half of it was free.
     MemoryFull,
+    /// A flight recorder's dump is written ([`Builder::keep`](crate::Builder::keep)).
+    Dumped {
+        /// The file.
+        path: &'a Path,
+        /// Why it was written.
+        why: &'a str,
+    },
+    /// A dump could not be written: there is no file, or the old one.
+    DumpFailed {
+        /// The file.
+        path: &'a Path,
+        /// Why not.
+        error: &'a io::Error,
+    },
     /// An instance of a profile has no samples: its calls are counted, without times. Each reason is reported once; the
     /// trace says for how many instances.
     CountsOnly {
@@ -60,6 +75,10 @@ impl fmt::Display for Notice<'_> {
             Notice::QueueFull => f.write_str("the writer can't keep up, events are lost"),
             Notice::MemoryFull => {
                 f.write_str("the memory for recording is used up, stores or instances are not recorded")
+            }
+            Notice::Dumped { path, why } => write!(f, "{} has the last events: {why}", path.display()),
+            Notice::DumpFailed { path, error } => {
+                write!(f, "the last events can't be written to {}: {error}", path.display())
             }
             Notice::CountsOnly { reason } => write!(f, "calls are counted, without times: {reason}"),
         }

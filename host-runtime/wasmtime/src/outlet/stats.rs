@@ -46,6 +46,8 @@ pub(crate) struct Progress {
     pub(crate) lost_events: AtomicU64,
     pub(crate) lost_blocks: AtomicU64,
     pub(crate) failed_writes: AtomicU64,
+    /// Bytes of dumps.
+    pub(crate) dumped: AtomicU64,
     /// Ticks in which guests' threads handed blocks over.
     pub(crate) flush_ticks: AtomicU64,
 }

@@ -5,6 +5,7 @@ use super::calibrate;
 use super::handle::Recorder;
 use crate::clock::source::ClockChoice;
 use crate::error::{ErrorKind, Result};
+use crate::keep::{Keep, Keeps};
 use crate::outlet::notice::{Notice, Notices};
 use crate::outlet::queue;
 use crate::outlet::when_full::WhenFull;
@@ -12,12 +13,13 @@ use crate::profile::sampling::Sampling;
 use crate::recording::ids::{add_ids, ids_of};
 use crate::recording::settings::{FlushEvery, Settings};
 use crate::recording::{Lanes, Recording};
+use crate::writer::keep::{Keeper, Ring, RingSink};
 use crate::writer::rotation::Rotation;
 use crate::writer::{self, Anchors, Files, Flushes, Sink};
 use kperf_trace::{Header, HostInfo, TraceContext};
 use std::io::{self, Write};
 use std::panic::AssertUnwindSafe;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use wasmtime::Engine;
 
@@ -28,6 +30,7 @@ pub struct Builder {
     command: Vec<String>,
     parent: Option<TraceContext>,
     to: Option<To>,
+    keep: Option<Keep>,
     calibrate: bool,
 }
 
@@ -42,6 +45,7 @@ impl Default for Builder {
             command: Vec::new(),
             parent: None,
             to: None,
+            keep: None,
             calibrate: true,
         }
     }
@@ -128,6 +132,28 @@ impl Builder {
     ) -> Builder {
         let open = move |number| open(number).map(|sink| Box::new(sink) as Box<dyn Sink>);
         self.to = Some(Box::new(move |header| Files::several(rotation, Box::new(open), header)));
+        self
+    }
+
+    /// Makes a flight recorder: the last events stay in memory, and are written when something goes wrong or the host asks for it
+    /// ([`Keep::to`], [`Recorder::dump`], [`Recorder::request_dump`]). This replaces [`sink`](Builder::sink). Guests do what they do for a
+    /// trace; the memory comes on top of the [limit](Builder::memory_limit), twice while a dump is written.
+    ///
+    /// Each dump is a trace, written whole or not at all by a thread of its own, while the recording goes on. It begins with the calls that
+    /// were open, as if they were entered there. It has the number of calls of each function since the beginning, as
+    /// [`Kept`](kperf_trace::Kept). [`Notice::Dumped`] and [`Notice::DumpFailed`] report it. Without one, a recording leaves no file.
+    ///
+    /// ```
+    /// # use kperf_wasmtime::{Keep, Recorder};
+    /// # use std::time::Duration;
+    /// let last = Keep::last(Duration::from_secs(10))
+    ///     .to("server.kperf")
+    ///     .slower_than(Duration::from_millis(50), |name| name.ends_with("::handle"));
+    /// let builder = Recorder::builder().keep(last).on_notice(|notice| eprintln!("{notice}"));
+    /// # drop(builder);
+    /// ```
+    pub fn keep(mut self, keep: Keep) -> Builder {
+        self.keep = Some(keep);
         self
     }
 
@@ -218,7 +244,9 @@ impl Builder {
         for table in &self.symbols {
             add_ids(&mut ids, ids_of(table)?)?;
         }
-        let Some(to) = self.to else { return Err(ErrorKind::NoSink.into()) };
+        if self.to.is_none() && self.keep.is_none() {
+            return Err(ErrorKind::NoSink.into());
+        }
         let Sampling { period, .. } = self.settings.sampling.unwrap_or_default();
         if period.is_zero() || period > Duration::from_secs(1) {
             return Err(ErrorKind::Period(period).into());
@@ -226,6 +254,11 @@ impl Builder {
         let repeated = self.settings.is_repeated;
         let choice = self.settings.clock.for_this_machine();
         self.settings.clock = choice;
+        self.settings.keeps = match &self.keep {
+            None => Keeps::Nothing,
+            Some(Keep { to: None, .. }) => Keeps::Events,
+            Some(_) => Keeps::Numbered,
+        };
         let flush_every = self.settings.flush_every.period(choice);
         let recorder = Recorder { recording: Recording::new(engine, self.settings)? };
         let outlet = recorder.recording.outlet.clone();
@@ -245,19 +278,35 @@ impl Builder {
             repeated,
         };
         let failed = |source| ErrorKind::Write { source, dropped_events: 0 };
-        let mut files = to(header).map_err(failed)?;
+        let (mut files, mut keeper) = match (self.keep, self.to) {
+            (Some(keep), _) => {
+                let age = match (keep.age, choice) {
+                    (Some(_), ClockChoice::Instructions) => return Err(ErrorKind::NoAge.into()),
+                    (Some(age), _) => outlet.clock.ticks(age),
+                    (None, _) => u64::MAX,
+                };
+                let ring = Arc::new(Mutex::new(Ring::new(keep.bytes, age)));
+                let files = Files::one(Box::new(RingSink(ring.clone())), header.clone()).map_err(failed)?;
+                (files, Some(Keeper::new(keep, ring, header, outlet.clone())))
+            }
+            (None, Some(to)) => (to(header).map_err(failed)?, None),
+            (None, None) => return Err(ErrorKind::NoSink.into()),
+        };
         for (table, ids) in self.symbols.into_iter().zip(&ids) {
+            if let Some(keeper) = &mut keeper {
+                keeper.add_symbols(&table);
+            }
             files.add_symbols(table, ids.end - ids.start);
         }
         files.symbols_and(|_| Ok(())).map_err(failed)?;
         *recorder.recording.ids.lock().unwrap_or_else(PoisonError::into_inner) = ids;
         let anchors = Anchors::new(outlet.clock.clone());
         let lanes = recorder.recording.lanes.clone();
-        let flushes = flush_every.map(|every| Flushes::new(every, move || Lanes::take_words(&lanes)));
+        let flushes = Flushes::new(flush_every, move |room| Lanes::take_words(&lanes, room));
         let thread = std::thread::Builder::new()
             .name("kperf-writer".into())
             .spawn(move || {
-                let write = || writer::write(files, &outlet, anchors, flushes);
+                let write = || writer::write(files, &outlet, anchors, flushes, keeper);
                 std::panic::catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|panic| {
                     outlet.notices.report(&Notice::SinkPanicked);
                     std::panic::resume_unwind(panic)

@@ -3,18 +3,22 @@
 use super::pool::{self, PoolProbes};
 #[cfg(feature = "component-model")]
 use crate::component::{self, RecordedStore};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
+use crate::keep::Keeps;
 use crate::lanes::lane::Lane;
 use crate::link::host_functions;
 use crate::link::host_lane::HostLane;
 use crate::link::host_lane::InData;
 use crate::link::inlined::Inlined;
 use crate::link::module::{Linking, failed};
+use crate::outlet::queue::Message;
 use crate::outlet::stats::Stats;
 use crate::recording::Recording;
+use crate::writer::keep::Wanted;
 use kperf_abi::word::Reason;
 use kperf_trace::Summary;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, mpsc};
 use wasmtime::{AsContextMut, Config, Instance, Linker, Module, PoolingAllocationConfig};
 
 /// Records the calls of probed modules into one trace. Cheap to clone; all clones are the same recording.
@@ -223,6 +227,43 @@ impl Recorder {
     /// The recording's counts so far. Takes a lock or two, and at most a microsecond.
     pub fn stats(&self) -> Stats {
         self.recording.stats()
+    }
+
+    /// Writes the events that a flight recorder keeps ([`Builder::keep`](crate::Builder::keep)) to a file, up to now, and waits until it
+    /// is there. The recording goes on. From a guest's own thread it blocks that guest: see [`request_dump`](Recorder::request_dump).
+    ///
+    /// # Errors
+    ///
+    /// If the recorder keeps nothing, if the file can't be written (then there is none, or the old one), or if the recording is
+    /// finished.
+    pub fn dump(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.recording.check_open()?;
+        if self.recording.keeps == Keeps::Nothing {
+            return Err(ErrorKind::KeepsNothing.into());
+        }
+        let (done, written) = mpsc::channel();
+        let path = path.as_ref().to_owned();
+        self.recording.outlet.queue.send(Message::Dump(Wanted::At(path, done)));
+        match written.recv() {
+            Ok(written) => written.map_err(|error| ErrorKind::Dump(error).into()),
+            // The writer has ended.
+            Err(_) => Err(ErrorKind::Finished.into()),
+        }
+    }
+
+    /// Asks for the next dump at the path of [`Keep::to`](crate::Keep::to), with the reason, and doesn't wait for it. It begins at once, or
+    /// a second after the last one began. What is asked for before that is one dump, with the first reason. [`finish`](Recorder::finish) waits for it.
+    ///
+    /// # Errors
+    ///
+    /// If the recorder keeps nothing or has no path, or if the recording is finished.
+    pub fn request_dump(&self, why: &str) -> Result<()> {
+        self.recording.check_open()?;
+        if self.recording.keeps != Keeps::Numbered {
+            return Err(ErrorKind::KeepsNothing.into());
+        }
+        self.recording.outlet.queue.send(Message::Dump(Wanted::Numbered(why.to_owned())));
+        Ok(())
     }
 
     /// Ends the recording: collects the last block of every lane, even if the store is dropped, closes open frames as

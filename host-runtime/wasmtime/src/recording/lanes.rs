@@ -1,7 +1,7 @@
 //! Opens and retires the lanes of a recording.
 
 use super::Recording;
-use crate::lanes::core::{LaneCore, LaneEvents};
+use crate::lanes::core::{LaneCore, LaneEvents, Room};
 use crate::lanes::memory::{BYTES, LaneMemory};
 use crate::outlet::memory_use::{Grant, MemoryUse};
 use kperf_abi::block::CLOCK_OFF;
@@ -40,10 +40,10 @@ impl Lanes {
     }
 
     /// Sends what each lane has recorded so far.
-    pub(crate) fn take_words(lanes: &Mutex<Lanes>) {
+    pub(crate) fn take_words(lanes: &Mutex<Lanes>, room: Room) {
         let open: Vec<_> =
             lanes.lock().unwrap_or_else(PoisonError::into_inner).open.values().cloned().collect();
-        open.iter().for_each(|core| core.take_words());
+        open.iter().for_each(|core| core.take_words(room));
     }
 }
 

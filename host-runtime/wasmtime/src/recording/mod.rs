@@ -10,6 +10,7 @@ use crate::clock::source::{Clock, ClockChoice};
 use crate::clock::ticker::Ticker;
 use crate::clock::waits::WaitQuality;
 use crate::error::{ErrorKind, Result};
+use crate::keep::Keeps;
 use crate::lanes::core::LaneCore;
 use crate::outlet::memory_use::{Division, Grant, MemoryUse};
 use crate::outlet::process::Process;
@@ -65,6 +66,8 @@ pub(crate) struct Recording {
     pub(crate) stores: crate::component::Stores,
     /// Ended lanes of host functions, for reuse: zeroing a memory takes ten times as long as everything else.
     spare_lanes: Mutex<Vec<Arc<LaneCore>>>,
+    /// What a flight recorder keeps.
+    pub(crate) keeps: Keeps,
     /// How long the end waits for a sink that takes nothing.
     give_up_after: Option<Duration>,
     /// The clock that the embedder chose.
@@ -115,6 +118,7 @@ impl Recording {
             signals,
             flush_every: _,
             give_up_after,
+            keeps,
         } = settings;
         if let Some(ticker) = ticker.as_ref().filter(|_| signals) {
             ticker.allow_signals();
@@ -143,6 +147,7 @@ impl Recording {
             stores: crate::component::Stores::default(),
             sampler: Sampler::new(sampling.unwrap_or_default().period, choice != ClockChoice::Test),
             sampling,
+            keeps,
             codes: Mutex::default(),
             lanes: Arc::default(),
             module: OnceLock::new(),
@@ -329,7 +334,8 @@ impl Recording {
             writer_stalls: self.outlet.queue.stalls(),
             ..Summary::default()
         })));
-        let written = || Progress::get(&self.outlet.progress.bytes);
+        let progress = &self.outlet.progress;
+        let written = || Progress::get(&progress.bytes) + Progress::get(&progress.dumped);
         if let Some(time) = self.give_up_after
             && !self.outlet.queue.wait_closed(time, written)
         {

@@ -1,6 +1,7 @@
 //! What the embedder has chosen.
 
 use crate::clock::source::ClockChoice;
+use crate::keep::Keeps;
 use crate::outlet::notice::Notices;
 use crate::outlet::queue;
 use crate::outlet::when_full::WhenFull;
@@ -30,6 +31,8 @@ pub(crate) struct Settings {
     pub(crate) flush_every: FlushEvery,
     /// How long the end waits for a sink that takes nothing.
     pub(crate) give_up_after: Option<Duration>,
+    /// What a flight recorder keeps.
+    pub(crate) keeps: Keeps,
 }
 
 /// How often blocks that are not full are written.
@@ -70,6 +73,7 @@ impl Default for Settings {
             signals: false,
             flush_every: FlushEvery::default(),
             give_up_after: Some(PATIENCE),
+            keeps: Keeps::Nothing,
         }
     }
 }

@@ -81,6 +81,11 @@ impl Files {
         self.number
     }
 
+    /// How many functions the symbol tables have.
+    pub(super) fn functions(&self) -> u32 {
+        self.functions
+    }
+
     pub(super) fn trace(&mut self) -> &mut TraceWriter<Output> {
         &mut self.trace
     }

@@ -5,6 +5,7 @@
 
 mod anchors;
 mod files;
+pub(crate) mod keep;
 mod lanes;
 mod open_calls;
 mod output;
@@ -15,9 +16,11 @@ mod suspended;
 pub(crate) use anchors::Anchors;
 pub(crate) use files::Files;
 use files::Lost;
+use keep::Keeper;
 pub(crate) use output::Sink;
 pub(crate) use suspended::SUSPENDED;
 
+use crate::lanes::core::Room;
 use crate::outlet::Outlet;
 use crate::outlet::notice::Notice;
 use crate::outlet::queue::{Block, Message, Queue, calls_in};
@@ -37,17 +40,22 @@ pub(crate) fn write(
     files: Files,
     outlet: &Outlet,
     mut anchors: Anchors,
-    mut flushes: Option<Flushes<impl FnMut()>>,
+    mut flushes: Flushes<impl FnMut(Room)>,
+    keeper: Option<Keeper>,
 ) -> Written {
     let _close = Close(outlet);
     outlet.queue.spare().warm_up();
-    let mut writer = Writer { outlet, files, lanes: BTreeMap::new(), failure: None, fails: false };
+    let mut writer = Writer { outlet, files, lanes: BTreeMap::new(), failure: None, fails: false, keeper };
     writer.note_progress();
     loop {
-        let message = outlet.queue.take(flushes.as_ref().map(|flushes| flushes.due));
-        if let Some(flushes) = &mut flushes {
-            flushes.collect_if_due();
+        if writer.keeper.as_mut().is_some_and(|keeper| keeper.begins(false)) {
+            // What the lanes have now comes first.
+            (flushes.collect)(Room::Always);
+            outlet.queue.send(Message::Collected);
         }
+        let due = writer.keeper.as_ref().and_then(Keeper::due);
+        let message = outlet.queue.take([flushes.due, due].into_iter().flatten().min());
+        flushes.collect_if_due();
         let Some(message) = message else {
             if outlet.queue.is_closed() {
                 return (Summary::default(), writer.failure);
@@ -72,9 +80,14 @@ pub(crate) fn write(
                 };
                 if !writer.judge(written) {
                     writer.lose(window.recorder, calls);
+                } else if let Some(keeper) = &mut writer.keeper {
+                    keeper.window(&window);
                 }
             }
             Message::Symbols { table, functions } => {
+                if let Some(keeper) = &mut writer.keeper {
+                    keeper.add_symbols(&table);
+                }
                 writer.files.add_symbols(table, functions);
                 let written = writer.files.symbols_and(|_| Ok(()));
                 writer.judge(written);
@@ -82,6 +95,27 @@ pub(crate) fn write(
             Message::Stall(stall) => {
                 let written = writer.files.trace().stall(stall);
                 writer.judge(written);
+            }
+            Message::Dump(wanted) => match &mut writer.keeper {
+                Some(keeper) => keeper.want(wanted),
+                None => drop(wanted),
+            },
+            // Where guests count, the lane's times are others.
+            Message::Peek { lane, block } => match &mut writer.keeper {
+                Some(keeper) if !outlet.clock.is_count() => keeper.peek(lane, block),
+                _ => {}
+            },
+            Message::Collected => {
+                writer.take_lost();
+                let summary = writer.dump_summary();
+                if let Some(keeper) = &mut writer.keeper {
+                    keeper.begin(summary);
+                }
+            }
+            Message::Wake => {
+                if let Some(keeper) = &mut writer.keeper {
+                    keeper.join();
+                }
             }
             Message::Finish(summary) => return writer.finish(*summary),
         }
@@ -95,21 +129,22 @@ pub(crate) fn write(
 
 /// Collects, from time to time, what the lanes have recorded so far.
 pub(crate) struct Flushes<C> {
-    every: Duration,
-    due: Instant,
+    /// `None`: only when a dump wants it.
+    every: Option<Duration>,
+    due: Option<Instant>,
     collect: C,
 }
 
-impl<C: FnMut()> Flushes<C> {
+impl<C: FnMut(Room)> Flushes<C> {
     /// `collect` sends what each lane has.
-    pub(crate) fn new(every: Duration, collect: C) -> Flushes<C> {
-        Flushes { every, due: Instant::now() + every, collect }
+    pub(crate) fn new(every: Option<Duration>, collect: C) -> Flushes<C> {
+        Flushes { every, due: every.map(|every| Instant::now() + every), collect }
     }
 
     fn collect_if_due(&mut self) {
-        if self.due <= Instant::now() {
-            (self.collect)();
-            self.due = Instant::now() + self.every;
+        if self.due.is_some_and(|due| due <= Instant::now()) {
+            (self.collect)(Room::Half);
+            self.due = self.every.map(|every| Instant::now() + every);
         }
     }
 }
@@ -145,6 +180,8 @@ struct Writer<'a> {
     failure: Option<io::Error>,
     /// Whether the last write failed.
     fails: bool,
+    /// Keeps the trace in memory, if no sink takes it.
+    keeper: Option<Keeper>,
 }
 
 impl Writer<'_> {
@@ -171,6 +208,7 @@ impl Writer<'_> {
             }
         };
         tick();
+        let events = self.files.trace().written().events;
         let written = {
             let _in_flight = InFlight { queue: &self.outlet.queue, events: || count_events(&bytes) };
             self.files.symbols_and(|trace| lane.write(trace, number, &bytes, &mut tick))
@@ -180,8 +218,12 @@ impl Writer<'_> {
         if follows && written.is_ok() {
             lane.follow(&bytes);
         }
+        let events = self.files.trace().written().events - events;
         if !self.judge(written) {
             self.lose(number, count_events(&bytes));
+        } else if let Some(keeper) = &mut self.keeper {
+            tick();
+            keeper.block(number, &bytes, events, block.is_first);
         }
         self.outlet.queue.spare().put(bytes);
     }
@@ -256,6 +298,19 @@ impl Writer<'_> {
         }
     }
 
+    /// What a dump says of the recording so far.
+    fn dump_summary(&self) -> Summary {
+        Summary {
+            recorders: self.lanes.len() as u32,
+            probes: self.files.functions(),
+            notes: self.outlet.notes(),
+            ticks: self.outlet.ticker.as_ref().map(|ticker| ticker.ticks()).unwrap_or_default(),
+            waits: self.outlet.waits.worst(),
+            writer_stalls: self.outlet.queue.stalls(),
+            ..Summary::default()
+        }
+    }
+
     fn note_progress(&self) {
         let (progress, written) = (&self.outlet.progress, self.files.written());
         progress.events.store(written.events, Ordering::Relaxed);
@@ -277,6 +332,9 @@ impl Writer<'_> {
             lanes.iter_mut().try_for_each(|(&number, lane)| lane.write_lost(trace, number))
         });
         self.judge(written);
+        if let Some(mut keeper) = self.keeper.take() {
+            keeper.finish(|| self.dump_summary());
+        }
         let lost = self.lost();
         let summary = Summary { notes: self.outlet.notes(), ..summary };
         let summary = self.files.complete(summary, lost);

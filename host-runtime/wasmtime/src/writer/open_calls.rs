@@ -5,12 +5,26 @@ use kperf_abi::word::{self, Effect, Reason, Step, Word};
 use std::collections::BTreeMap;
 
 /// The calls that a recorder's blocks have left open.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct OpenCalls {
     /// The stack that runs.
     running: u32,
     /// The open calls of each stack, the outermost first; `None` for a call with a lost enter.
     stacks: BTreeMap<u32, Vec<Option<u32>>>,
+    /// The time of the last event.
+    pub(super) last: u64,
+}
+
+/// What a block of one stack changes in the open calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Change {
+    /// The stack.
+    pub(super) stack: u32,
+    /// How many of its calls are open at the beginning, and how many of these stay open.
+    pub(super) depth: u32,
+    pub(super) kept: u32,
+    /// The calls that it opens and leaves open, the outermost first.
+    pub(super) opened: Box<[u32]>,
     /// The time of the last event.
     pub(super) last: u64,
 }
@@ -44,6 +58,24 @@ impl OpenCalls {
         self.stacks.retain(|_, calls| !calls.is_empty());
     }
 
+    /// Follows the recorder's next block by what it changes.
+    pub(super) fn apply(&mut self, change: &Change) {
+        self.running = change.stack;
+        self.last = change.last;
+        let calls = self.stacks.entry(change.stack).or_default();
+        calls.resize(change.depth as usize, None);
+        calls.truncate(change.kept as usize);
+        calls.extend(change.opened.iter().copied().map(Some));
+        if calls.is_empty() {
+            self.stacks.remove(&change.stack);
+        }
+    }
+
+    /// How many calls are open, on all stacks.
+    pub(super) fn count(&self) -> usize {
+        self.stacks.values().map(Vec::len).sum()
+    }
+
     /// A block that closes all open calls; `None` if there are none.
     pub(super) fn closing(&self) -> Option<Vec<u8>> {
         let depth = self.stacks.get(&self.running).map_or(0, Vec::len) as u32;
@@ -61,7 +93,7 @@ impl OpenCalls {
         let known = |calls: &&Vec<_>| calls.iter().all(Option::is_some);
         let stacks = self.stacks.iter().filter(|(_, calls)| known(calls));
         let (runs, others): (Vec<_>, Vec<_>) = stacks.partition(|(stack, _)| **stack == self.running);
-        if runs.len() + others.len() == 0 || self.stacks.values().map(Vec::len).sum::<usize>() > MOST {
+        if runs.len() + others.len() == 0 || self.count() > MOST {
             return None;
         }
         let header = BlockHeader { stack: self.running, depth, start_ticks: self.last };

@@ -12,6 +12,7 @@ mod host_functions;
 mod inlined;
 mod instructions;
 mod instrument;
+mod keep;
 mod kept;
 mod link;
 mod losses;

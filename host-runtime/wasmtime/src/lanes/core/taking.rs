@@ -5,15 +5,19 @@
 //!   may become a leaf. So an enter at the end stays for the next time.
 //! * What is left of the block has a header of its own, with the state after the words that were taken.
 
-use super::{Gate, LaneCore};
+use super::{Gate, LaneCore, Room, hold};
 use crate::lanes::memory::LaneMemory;
 use crate::lanes::state::RecorderState;
 #[cfg(feature = "component-model")]
 use crate::outlet::notice::Notice;
-use crate::outlet::queue::Full;
+use crate::outlet::queue::{Full, Message};
 use kperf_abi::block::{BlockHeader, HEADER_LEN, START};
 use kperf_abi::word::{self, Effect, Step};
 use std::sync::TryLockError;
+use std::sync::atomic::Ordering;
+
+/// More bytes than words that can't be taken have.
+const MAX_PEEK: usize = 64;
 
 /// The words of a block that have left.
 #[derive(Clone, Copy)]
@@ -51,8 +55,8 @@ impl Gate {
 }
 
 impl LaneCore {
-    /// Sends the words that the block has so far, if the queue has room for them. It never waits.
-    pub(crate) fn take_words(&self) {
+    /// Sends the words that the block has so far, if the queue has this room. It never waits.
+    pub(crate) fn take_words(&self, room: Room) {
         // Who holds the gate may wait for the writer, and hands the words over.
         let mut gate = match self.gate.try_lock() {
             Ok(gate) => gate,
@@ -60,8 +64,31 @@ impl LaneCore {
             Err(TryLockError::WouldBlock) => return,
         };
         // The sampler hands slow calls over with its windows.
-        if !self.spans && !self.outlet.queue.is_half_full() {
+        let has_room = room == Room::Always || !self.outlet.queue.is_half_full();
+        if !self.spans && has_room {
             self.take(&mut gate, Full::Pass);
+            if room == Room::Always {
+                self.peek(&gate);
+            }
+        }
+    }
+
+    /// Sends a copy of the few words that stay in the block, of which the last may change still: a dump shows where the guest is.
+    fn peek(&self, gate: &Gate) {
+        if gate.closed || self.memory.is_unbegun() {
+            return;
+        }
+        let from = gate.taken.map_or((START + HEADER_LEN) as u32, |taken| taken.end);
+        let end = self.memory.end_from(from);
+        let mut block = Vec::new();
+        match &gate.taken {
+            Some(taken) => taken.copy_rest(&self.memory, end, &mut block),
+            None => self.memory.copy_words(end, &mut block),
+        }
+        let is_short = (HEADER_LEN + 1..HEADER_LEN + MAX_PEEK).contains(&block.len());
+        if is_short && !switches(&block[HEADER_LEN..]) {
+            hold::until(&mut block, self.begins.load(Ordering::Relaxed));
+            self.outlet.queue.send(Message::Peek { lane: self.number, block });
         }
     }
 

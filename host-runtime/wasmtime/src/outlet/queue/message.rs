@@ -1,4 +1,5 @@
 //! Messages to the writer.
+use crate::writer::keep::Wanted;
 use kperf_trace::{CallParent, Stall, Summary, Wait, Window};
 
 /// A message to the writer.
@@ -11,6 +12,14 @@ pub(crate) enum Message {
     Symbols { table: Vec<u8>, functions: u32 },
     /// A guest waited, or the ticker did.
     Stall(Stall),
+    /// The host wants a dump.
+    Dump(Wanted),
+    /// What stays in a lane's block when its words are taken for a dump.
+    Peek { lane: u32, block: Vec<u8> },
+    /// What the lanes had when a dump began is before this.
+    Collected,
+    /// A dump is written.
+    Wake,
     /// The last message. The writer adds its own counts.
     Finish(Box<Summary>),
 }
@@ -62,7 +71,8 @@ impl Message {
                     size_of::<Window>() + size_of_val(&*window.nodes) + size_of_val(&*window.calls)
                 }
                 Message::Symbols { table, .. } => table.capacity(),
-                Message::Stall(_) => 0,
+                Message::Peek { block, .. } => block.capacity(),
+                Message::Stall(_) | Message::Dump(_) | Message::Collected | Message::Wake => 0,
                 Message::Finish(_) => size_of::<Summary>(),
             }
     }
