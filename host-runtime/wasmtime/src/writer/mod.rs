@@ -114,7 +114,7 @@ pub(crate) fn write(
             }
             Message::Wake => {
                 if let Some(keeper) = &mut writer.keeper {
-                    keeper.join();
+                    keeper.has_written();
                 }
             }
             Message::Finish(summary) => return writer.finish(*summary),

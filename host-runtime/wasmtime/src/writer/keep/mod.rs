@@ -218,6 +218,7 @@ impl Keeper {
                 Ok(()) => Notice::Dumped { path: &path, why: &why },
                 Err(error) => Notice::DumpFailed { path: &path, error },
             });
+            drop(dump);
             if let Some(done) = done {
                 let _ = done.send(written);
             }
@@ -269,8 +270,12 @@ impl Keeper {
         }
     }
 
-    /// The dump is written.
-    pub(super) fn join(&mut self) {
+    /// The dump is written. Its thread ends by itself: the writer waits for nobody.
+    pub(super) fn has_written(&mut self) {
+        self.job = None;
+    }
+
+    fn join(&mut self) {
         if let Some(job) = self.job.take() {
             let _ = job.join();
         }
