@@ -19,6 +19,7 @@ mod exporters;
 mod golden;
 mod http;
 mod instructions;
+mod itself;
 mod large;
 mod limits;
 mod lines;

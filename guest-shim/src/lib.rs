@@ -3,7 +3,7 @@
 //! - [`names`]: the imports of the probes.
 //! - [`word`], [`block`]: the words that a recorder writes, and the layout of its memory.
 //! - [`symbols`], [`code`]: the symbol table that the rewriter puts into a module.
-//! - [`recorder`]: the recorder modules; [`shadow`]: the memory of those that make profiles.
+//! - [`recorder`]: the recorder modules; [`shadow`]: the memory of those that make profiles; [`tree`]: of those in the program's memory.
 //! - [`allocation`]: records of memory.
 //!
 //! The crate does no IO and knows no runtime.
@@ -17,6 +17,7 @@ pub mod names;
 pub mod recorder;
 pub mod shadow;
 pub mod symbols;
+pub mod tree;
 pub mod word;
 
 pub use code::{

@@ -151,6 +151,36 @@ pub const INLINE_HERE: &str = "inline.here";
 /// Template for each catch in a function without a probe: it closes the frames deeper than the kept depth.
 pub const INLINE_BACK: &str = "inline.back";
 
+/// Export of a module that records itself, `kperf.take() -> i64`: a trace file of what was recorded and not yet written. The lower half is
+/// its address in [`MEMORY`], the upper half its length. The next event may overwrite it.
+pub const TAKE: &str = "take";
+/// Prefix of those functions and globals of a recorder in the program's memory that only the rewriter uses.
+pub const INSIDE: &str = "inside.";
+/// A mutable i32: the address where the recorder's pages begin.
+pub const INSIDE_BASE: &str = "inside.base";
+/// An i32: how many pages these are.
+pub const INSIDE_PAGES: &str = "inside.pages";
+/// `grow(pages: i32) -> i32`, in the place of `memory.grow`.
+pub const INSIDE_GROW: &str = "inside.grow";
+/// `before()` and `after()`: around calls of host functions.
+pub const INSIDE_BEFORE: &str = "inside.before";
+/// See [`INSIDE_BEFORE`].
+pub const INSIDE_AFTER: &str = "inside.after";
+/// `abort()`: before an `unreachable`.
+pub const INSIDE_ABORT: &str = "inside.abort";
+/// `exit(code: i32)`, in the place of WASI's `proc_exit`.
+pub const INSIDE_EXIT: &str = "inside.exit";
+/// In the place of the export `_start`, which the rewriter makes it call, and [`INSIDE_COMPLETED`] after it.
+pub const INSIDE_COMMAND: &str = "inside.command";
+/// See [`INSIDE_COMMAND`].
+pub const INSIDE_COMPLETED: &str = "inside.completed";
+/// In the place of the module's start function, which the rewriter makes it call, and [`INSIDE_STARTED`] after it.
+pub const INSIDE_START: &str = "inside.start";
+/// See [`INSIDE_START`].
+pub const INSIDE_STARTED: &str = "inside.started";
+/// Import module of WASI preview 1.
+pub const WASI: &str = "wasi_snapshot_preview1";
+
 /// Whether any form of probes needs this import. Other names of these import modules are not reserved.
 pub fn is_of_probes(module: &str, name: &str) -> bool {
     match module {

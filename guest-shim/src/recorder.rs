@@ -1,4 +1,4 @@
-//! The recorder modules, built from `recorder.wat` and its parts, from `profile.wat` and from `counts.wat`.
+//! The recorder modules, built from `recorder.wat` and its parts, from `profile.wat`, `counts.wat` and `tree.wat`.
 
 /// The form of a recorder: its clock, and whether it is beside a module, inside it or in a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,11 +30,15 @@ pub enum Form {
     ProfileSpans,
     /// It becomes a part of the module, and only counts calls.
     Counts,
+    /// It becomes a part of the module, in its memory, and keeps a call tree that the host fetches (see [`crate::tree`]).
+    Tree,
+    /// As [`Tree`](Form::Tree), but it reads the clock of WASI and writes a file through it.
+    TreeFiles,
 }
 
 impl Form {
     /// The forms that become a part of their module.
-    pub const INSIDE: [Form; 7] = [
+    pub const INSIDE: [Form; 9] = [
         Form::Inline,
         Form::Instructions,
         Form::InlineAllocations,
@@ -42,6 +46,8 @@ impl Form {
         Form::Profile,
         Form::ProfileSpans,
         Form::Counts,
+        Form::Tree,
+        Form::TreeFiles,
     ];
 
     /// The recorder module of this form.
@@ -61,6 +67,8 @@ impl Form {
             Form::Profile => include_bytes!("recorder/profile.wasm"),
             Form::ProfileSpans => include_bytes!("recorder/profile.spans.wasm"),
             Form::Counts => include_bytes!("recorder/counts.wasm"),
+            Form::Tree => include_bytes!("recorder/tree.wasm"),
+            Form::TreeFiles => include_bytes!("recorder/tree.files.wasm"),
         }
     }
 
@@ -88,6 +96,7 @@ impl Form {
                 include_str!("recorder/profile.wat").into()
             }
             Form::Counts => include_str!("recorder/counts.wat").into(),
+            Form::Tree | Form::TreeFiles => include_str!("recorder/tree.wat").into(),
             _ => PARTS
                 .iter()
                 .fold(include_str!("recorder/recorder.wat").to_owned(), |source, (include, part)| {
@@ -114,6 +123,7 @@ impl Form {
             Form::Precise | Form::Ticker => &IN_MEMORY,
             Form::Component | Form::ComponentInstructions => &IN_GLOBALS,
             Form::Profile | Form::ProfileSpans | Form::ComponentProfile | Form::Counts => return kept,
+            Form::Tree | Form::TreeFiles => return kept,
             Form::Inline | Form::Instructions | Form::InlineAllocations | Form::InstructionsAllocations => {
                 &IN_ONE
             }
@@ -144,6 +154,8 @@ impl Form {
             Form::Profile => &["profile"],
             Form::ProfileSpans => &["spans"],
             Form::Counts => &["counts"],
+            Form::Tree => &["bare"],
+            Form::TreeFiles => &["files"],
         }
     }
 }

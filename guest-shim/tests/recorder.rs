@@ -1,10 +1,10 @@
-//! Holds the committed recorder modules against `recorder.wat`, `profile.wat` and `counts.wat`, and these against the crate's
+//! Holds the committed recorder modules against `recorder.wat`, `profile.wat`, `counts.wat` and `tree.wat`, and these against the crate's
 //! constants.
 
 use kperf_abi::recorder::Form;
-use kperf_abi::{allocation, block, names, shadow, word};
+use kperf_abi::{allocation, block, names, shadow, tree, word};
 
-const FORMS: [(Form, &str); 12] = [
+const FORMS: [(Form, &str); 14] = [
     (Form::Precise, "recorder.precise.wasm"),
     (Form::Ticker, "recorder.ticker.wasm"),
     (Form::Inline, "recorder.inline.wasm"),
@@ -17,6 +17,8 @@ const FORMS: [(Form, &str); 12] = [
     (Form::Profile, "profile.wasm"),
     (Form::ProfileSpans, "profile.spans.wasm"),
     (Form::Counts, "counts.wasm"),
+    (Form::Tree, "tree.wasm"),
+    (Form::TreeFiles, "tree.files.wasm"),
 ];
 
 /// With `BLESS=1` the modules are written anew.
@@ -32,8 +34,9 @@ fn committed_modules_are_made_from_the_source() {
         }
         // The inline form also has the code that the rewriter copies into functions.
         let most = match form {
+            Form::TreeFiles => 5120,
             Form::InlineAllocations | Form::InstructionsAllocations => 4352,
-            Form::Inline | Form::Instructions => 3072,
+            Form::Inline | Form::Instructions | Form::Tree => 3072,
             _ => 2048,
         };
         assert!((200..=most).contains(&made.len()), "{file} has {} bytes", made.len());
@@ -194,4 +197,51 @@ fn the_source_of_counts_agrees_with_the_constants() {
         assert!(source.contains(&text), "counts.wat doesn't say {text}");
     }
     assert!(!source.contains(names::STATE_TOP), "it has no stack");
+}
+
+#[test]
+fn the_source_of_trees_agrees_with_the_constants() {
+    let source = Form::TreeFiles.source();
+    let exported = |name: &str| format!("(export \"{name}\")");
+    for text in [
+        format!("(import \"{}\" \"proc_exit\"", names::WASI),
+        format!("(global $cur (mut i32) (i32.const {}))", tree::NODES),
+        format!("(global $free (mut i32) (i32.const {}))", tree::NODES + 2 * tree::NODE_LEN),
+        format!("(i32.ge_u (global.get $free) (i32.const {}))", tree::TABLE),
+        format!("(i32.store offset={} (local.get $at)", tree::TABLE),
+        format!("(i32.load offset={} (i32.add", tree::PLACES),
+        format!("(i32.load offset={} (i32.add", tree::PLACES + 4),
+        format!("(i32.load offset={}\n", tree::CRC),
+        format!("(i32.const {}))\n        (i32.const 2)))", 2 * tree::MAX_NODES - 1),
+        format!("(i32.const {})))\n              (br $next)", (2 * tree::MAX_NODES - 1) * 4),
+        format!("(i32.store (local.get $at) (i32.const {}))", tree::OTHER as i32),
+        format!("(call $at (i32.const {}))", tree::Text::File as u32),
+        format!("(call $fill (i32.const {}) (global.get $unix))", tree::Text::HoleUnix as u32),
+        format!("(call $text (i32.const {}))\n    (call $seal", tree::Text::EndWithoutClock as u32),
+        exported(names::TAKE),
+        exported(names::ENTER),
+        exported(names::LEAVE),
+        exported(names::UNWIND),
+        exported(names::STATE_INSTRUCTIONS),
+        exported(names::INSIDE_BASE),
+        exported(names::INSIDE_PAGES),
+        exported(names::INSIDE_GROW),
+        exported(names::INSIDE_BEFORE),
+        exported(names::INSIDE_AFTER),
+        exported(names::INSIDE_ABORT),
+        exported(names::INSIDE_EXIT),
+        exported(names::INSIDE_COMMAND),
+        exported(names::INSIDE_COMPLETED),
+        exported(names::INSIDE_START),
+        exported(names::INSIDE_STARTED),
+        exported(names::INLINE_ENTER),
+        exported(names::INLINE_LEAVE),
+        exported(names::INLINE_UNWIND),
+        exported(names::INLINE_HERE),
+        exported(names::INLINE_BACK),
+    ] {
+        assert!(source.contains(&text), "tree.wat doesn't say {text}");
+    }
+    assert_eq!(tree::PLACES + 8 * tree::TEXTS as u32, 200, "the table of CRC-32 comes after the places");
+    assert_eq!(tree::FILE, 656_384, "the head of tree.wat says it");
 }

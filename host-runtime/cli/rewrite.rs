@@ -2,7 +2,7 @@
 
 mod host;
 
-use crate::shared::flags::probes::{self, ProbeArgs};
+use crate::shared::flags::probes::{self, ProbeArg, ProbeArgs};
 use crate::shared::flags::sampling::SpanMin;
 use crate::shared::input;
 use crate::shared::output;
@@ -24,7 +24,8 @@ use wasmparser::{Validator, WasmFeatures};
 /// Add enter/leave probes to modules and components
 ///
 /// Every function then calls `kperf.enter` and `kperf.leave`, which the host must supply (`kperf-wasm run` does). With
-/// `--probe inline` the module contains its own recorder and imports `kperf:host.now` and `kperf:host.flush` instead. In a
+/// `--probe inline` the module contains its own recorder and imports `kperf:host.now` and `kperf:host.flush` instead. With
+/// `--probe self` it needs nothing of its host, and writes its trace itself. In a
 /// component every core module gets probes, and a recorder is added beside them, which imports the instance
 /// `kperf:host/recorder`. A summary is written to stderr.
 #[derive(clap::Args)]
@@ -49,6 +50,10 @@ pub struct Opts {
     /// inlined probes; they are the same on every machine and in every run.
     #[arg(long, value_enum, value_name = "CLOCK", default_value = "host")]
     clock: ClockArg,
+    /// With `--probe self`: where the module writes its trace, in the first folder that it is given and that takes it [default: the
+    /// module's name with `.kperf`]. The variable `KPERF_TRACE` in the module's environment is stronger; if it is empty, no file is written.
+    #[arg(long, value_name = "PATH")]
+    trace: Option<String>,
     /// The first function id.
     #[arg(long, value_name = "N", default_value_t = 0)]
     id_base: u32,
@@ -75,6 +80,7 @@ Examples:
   kperf-wasm rewrite app.wasm -o probed.wasm
   kperf-wasm rewrite app.wasm --only 'app::*' --skip '/alloc|fmt/' --list
   kperf-wasm rewrite app.wasm -o counted.wasm --clock instructions
+  kperf-wasm rewrite app.wasm -o recorded.wasm --probe self      runs anywhere, writes app.kperf
   kperf-wasm rewrite main.wasm side.wasm -o probed/      two modules of one program
   kperf-wasm rewrite - -o - < app.wasm > probed.wasm
 
@@ -87,6 +93,12 @@ impl Opts {
             bail!(
                 "`rewrite` takes only `--span-min off`; give the duration to `run`, which takes the samples"
             );
+        }
+        if self.trace.is_some() && self.modules.len() > 1 {
+            bail!("--trace names the file of one module; rewrite them one by one");
+        }
+        if self.trace.is_some() && self.probes.probe != ProbeArg::Itself {
+            bail!("--trace is for --probe self; hosts of other probes name the trace");
         }
         let targets = self.targets()?;
         let mut id_base = self.id_base;
@@ -104,6 +116,7 @@ impl Opts {
             };
             let mut options = self.host.apply(options)?;
             options.validate = self.validate;
+            options.trace_path.clone_from(&self.trace);
             let mut names_from = self.probes.symbols().map(Path::to_owned);
             if options.names.is_none()
                 && !kperf_rewriter::is_component(&module)

@@ -164,6 +164,9 @@ impl Opts {
 
     /// Runs the module.
     pub fn run(mut self) -> anyhow::Result<ExitCode> {
+        if self.probes.probe == ProbeArg::Itself {
+            bail!("--probe self is for `rewrite`: the module then records itself, in any runtime");
+        }
         if self.repeat.is_some() {
             // What the instances have in common: samples on the thread's stack. Slow calls aren't found without counts.
             let RecordArgs { record, span_min, .. } = &mut self.probes.record;

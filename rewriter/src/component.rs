@@ -228,7 +228,7 @@ fn check(options: &Options) -> Result<(), Error> {
         _ if options.names.is_some() => ModuleFeature::NameFile,
         _ if options.recording.has_allocations() => ModuleFeature::Allocations,
         Recording::Imported(_) | Recording::Profile { .. } | Recording::OwnProfile => return Ok(()),
-        Recording::Inline(_) => ModuleFeature::InlineRecorder,
+        Recording::Inline(_) | Recording::CallTree => ModuleFeature::InlineRecorder,
         Recording::Count | Recording::OwnCount | Recording::Sample => ModuleFeature::NativeStack,
     };
     Err(ErrorKind::NotForComponents { feature }.into())

@@ -112,6 +112,16 @@ pub enum ErrorKind {
         /// Why not.
         why: String,
     },
+    /// The recorder can't be in the module's own memory.
+    NoRoomInMemory {
+        /// What the memory is.
+        why: &'static str,
+    },
+    /// The path for a trace is too long, or no path.
+    BadTracePath {
+        /// The path.
+        path: String,
+    },
     /// More functions than there are ids.
     TooManyIds,
     /// With its probes the module would exceed a limit of engines that the original meets.
@@ -179,6 +189,15 @@ impl fmt::Display for Error {
             ErrorKind::NotAComponent => write!(f, "this is a core module, not a component"),
             ErrorKind::InModule { name, error } => write!(f, "the core module `{name}`: {error}"),
             ErrorKind::NotForComponents { feature } => write!(f, "{feature} is not supported for components"),
+            ErrorKind::NoRoomInMemory { why } => {
+                write!(
+                    f,
+                    "a module that records itself must have one memory of its own, and this memory {why}"
+                )
+            }
+            ErrorKind::BadTracePath { path } => {
+                write!(f, "`{}` is no path of at most 255 bytes", path.escape_debug())
+            }
             ErrorKind::AlreadyProbed => {
                 write!(f, "the module already has probes (a section `kperf.symbols`); rewrite the original")
             }

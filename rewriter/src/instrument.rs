@@ -6,6 +6,7 @@ pub(crate) mod custom;
 pub(crate) mod events;
 pub(crate) mod form;
 pub(crate) mod hints;
+pub(crate) mod inside;
 pub(crate) mod limits;
 pub(crate) mod name_section;
 pub(crate) mod parts;

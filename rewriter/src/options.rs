@@ -34,6 +34,9 @@ pub struct Options {
     pub source_map_url: Option<String>,
     /// The name of a module that has none of its own.
     pub module_name: String,
+    /// Where a module that records itself writes its trace, in a folder that it is given; `{module's name}.kperf` by default. The variable
+    /// `KPERF_TRACE` of its environment is stronger.
+    pub trace_path: Option<String>,
     /// These options as the user wrote them, for the symbol table.
     pub description: String,
     /// Whether the result is validated: an error instead of an invalid module. Debug builds always do it.

@@ -51,6 +51,17 @@ pub enum Recording {
     /// (func $f  nop)          ;; before and after
     /// ```
     Sample,
+    /// A call tree with exact counts for each path, by a recorder that is a part of the module, in the module's own memory. The module
+    /// records itself in any host: it needs no other functions, memories or threads. If it imports WASI, it reads the clock there and
+    /// writes a trace; otherwise instructions are its clock, and the host fetches the trace by `kperf.take`. The module must have no
+    /// memory, or one that is its own.
+    ///
+    /// ```wat
+    /// (memory 2 20)                       (memory 20 38)
+    /// (memory.size)                       (i32.sub (memory.size) (i32.const 18))
+    /// (memory.grow (i32.const 1))         (call $kperf.inside.grow (i32.const 1))
+    /// ```
+    CallTree,
 }
 
 /// Options of [`Recording::Imported`].
@@ -163,6 +174,7 @@ impl Recording {
             | Recording::Count
             | Recording::OwnCount
             | Recording::Sample => Clock::Host,
+            Recording::CallTree => Clock::Instructions,
         }
     }
 
@@ -181,7 +193,8 @@ impl Recording {
             | Recording::OwnProfile
             | Recording::Count
             | Recording::OwnCount
-            | Recording::Sample => Allocations::Off,
+            | Recording::Sample
+            | Recording::CallTree => Allocations::Off,
         }
     }
 

@@ -93,13 +93,14 @@ fn is_whole(source: &str) -> bool {
     source.lines().next().is_some_and(|line| line.split_whitespace().any(|word| word == "--whole"))
 }
 
-/// The text without the functions `$kperf.*`.
+/// The text without the functions `$kperf.*`, and without the data of a recorder in the program's memory.
 fn without_recorder(text: &str) -> String {
     let mut left_out = false;
     let mut kept = String::new();
     for line in text.lines() {
         left_out |= line.starts_with("  (func $kperf.");
-        if !left_out {
+        let is_data = line.starts_with("  (data ") && (line.contains("KPERF") || line.contains("outcome"));
+        if !left_out && !is_data {
             kept.push_str(line);
             kept.push('\n');
         }
@@ -144,6 +145,7 @@ fn options(source: &str) -> Options {
                     "own-profile" => Recording::OwnProfile,
                     "own-count" => Recording::OwnCount,
                     "sample" => Recording::Sample,
+                    "self" => Recording::CallTree,
                     other => panic!("unknown probe {other}"),
                 }
             }

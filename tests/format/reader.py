@@ -347,8 +347,10 @@ class Trace:
         _start, _length, _period, _least = (body.leb() for _ in range(4))
         self.samples += body.leb()
         _torn, _cut, _idle, _squares = (body.leb() for _ in range(4))
+        nodes = []
         for _ in range(body.leb()):
             _back, id, _samples, ticks = (body.leb() for _ in range(4))
+            nodes.append(id)
             if id < 1 << 30:
                 self.profile_ticks[id] += ticks
         next = 0
@@ -365,6 +367,10 @@ class Trace:
         assert parents <= 1
         if parents:
             assert len(body.bytes(24)) == 24
+        for id in nodes if body.left() else []:
+            calls = body.leb()
+            if id < 1 << 30:
+                self.profile_calls[id] += calls
 
     def report(self):
         nanos = 1e9 / self.header.get("clock", {}).get("ticks_per_second", 1e9)

@@ -5,7 +5,7 @@ use anyhow::{Context, anyhow};
 use kperf_abi::SymbolTable;
 use kperf_abi::names::{
     EXPORT_PREFIX, HOST_MODULE, INSTRUCTIONS, STATE_FUNCTIONS, STATE_INSTRUCTIONS, STATE_TOP,
-    SYMBOLS_SECTION, exported, is_of_probes,
+    SYMBOLS_SECTION, TAKE, exported, is_of_probes,
 };
 use kperf_rewriter::Records;
 use std::collections::HashSet;
@@ -94,7 +94,12 @@ impl Guest {
     fn identify(path: &Path, name: String, wasm: Vec<u8>) -> anyhow::Result<Guest> {
         let sections = Sections::read(&wasm)?;
         let symbols = sections.symbols.iter().map(|data| SymbolTable::from_bytes(data));
-        let symbols = symbols.collect::<Result<_, _>>().map_err(|error| anyhow!("symbol table: {error}"))?;
+        let symbols: Result<Vec<_>, _> = symbols.collect();
+        let mut symbols = symbols.map_err(|error| anyhow!("symbol table: {error}"))?;
+        // A module that records itself needs no recorder.
+        if sections.exports.contains(&*exported(TAKE)) {
+            symbols.clear();
+        }
         let (probes, kind) = if kperf_rewriter::is_component(&wasm) {
             let imports = sections.component_imports;
             (of_component(&wasm), Kind::Component { is_concurrent: is_concurrent(&wasm), imports })

@@ -7,7 +7,9 @@ use std::fmt;
 pub(crate) const MAGIC: [u8; 6] = *b"KPERF\0";
 /// Version of the format, two bytes after the magic: a reader of this major version reads every minor one.
 pub(crate) const MAJOR: u8 = 1;
-pub(crate) const MINOR: u8 = 4;
+pub(crate) const MINOR: u8 = 5;
+/// The version of what the writer writes: only recorders in a program's own memory write more.
+pub(crate) const WRITTEN_MINOR: u8 = 4;
 /// Length of magic and version.
 pub(crate) const PREAMBLE_LEN: usize = 8;
 /// First bytes of every chunk. No UTF-8 text and no word of a small program has 0xf5.

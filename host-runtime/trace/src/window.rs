@@ -2,7 +2,7 @@
 
 use crate::codec::{Packer, Unpacker};
 use crate::context::SpanLink;
-use kperf_abi::{FuncId, leb128};
+use kperf_abi::{FuncId, leb128, tree};
 
 /// A period of a recorder's profile: exact counts of calls, and a tree of the paths that samples found.
 /// The windows of a recorder follow each other without overlap, so their sum is the whole profile.
@@ -35,6 +35,8 @@ pub struct Window {
     pub calls: Vec<(FuncId, u64)>,
     /// The places of samples in the innermost calls' functions, as far as known, in the order of the nodes.
     pub places: Vec<WindowPlace>,
+    /// How often each path was called, in the order of the nodes; empty if only the calls of functions are counted.
+    pub node_calls: Vec<u64>,
     /// The parent span of all host's calls that this window counts; `None` if they have different parents or none is known.
     pub parent: Option<SpanLink>,
 }
@@ -86,7 +88,8 @@ const PLACE_LEN: u64 = 4;
 impl Window {
     /// How many calls it counts.
     pub fn call_count(&self) -> u64 {
-        self.calls.iter().fold(0, |sum, (_, calls)| sum.saturating_add(*calls))
+        let of_functions = self.calls.iter().map(|(_, calls)| calls);
+        of_functions.chain(&self.node_calls).fold(0, |sum, calls| sum.saturating_add(*calls))
     }
 
     /// Appends a payload to `out`.
@@ -115,7 +118,7 @@ impl Window {
             put(calls);
             next = u64::from(func.0) + 1;
         }
-        if !self.places.is_empty() || self.parent.is_some() {
+        if !self.places.is_empty() || self.parent.is_some() || !self.node_calls.is_empty() {
             put(self.places.len() as u64);
             let mut node = 0;
             for place in &self.places {
@@ -125,9 +128,15 @@ impl Window {
             }
         }
         if let Some(SpanLink { trace_id, span_id }) = &self.parent {
-            put(1);
+            leb128::write(&mut body, 1);
             body.extend(trace_id);
             body.extend(span_id);
+        }
+        if !self.node_calls.is_empty() {
+            if self.parent.is_none() {
+                leb128::write(&mut body, 0);
+            }
+            self.node_calls.iter().for_each(|&calls| leb128::write(&mut body, calls));
         }
         let start = out.len();
         out.resize(start + ENVELOPE_LEN, 0);
@@ -176,9 +185,9 @@ impl Window {
         }
         for index in 0..numbers.count(NODE_LEN, MAX_NODES)? {
             let parent = match numbers.next()? {
-                0 => return Err("a node is its own parent"),
+                0 => return Err("a node has no parent"),
                 back if back == index + 1 => None,
-                back => Some(index.checked_sub(back).ok_or("a node has a parent that isn't there")? as u32),
+                back => Some(index.checked_sub(back).ok_or("a node has no parent")? as u32),
             };
             let func = numbers.node_func()?;
             let [samples, self_ticks] = [numbers.next()?, numbers.next()?];
@@ -196,6 +205,12 @@ impl Window {
         }
         if !numbers.0.is_empty() {
             window.parent = numbers.parent()?;
+        }
+        // So did version 1.5.
+        if !numbers.0.is_empty() {
+            for _ in &window.nodes {
+                window.node_calls.push(numbers.next()?);
+            }
         }
         Ok(window)
     }
@@ -216,7 +231,7 @@ impl Numbers<'_> {
             return Err("it has too many entries");
         }
         let fits = count.checked_mul(bytes).is_some_and(|bytes| bytes <= self.0.len() as u64);
-        if fits { Ok(count) } else { Err("it ends before its last entry") }
+        if fits { Ok(count) } else { Err("it ends inside a number") }
     }
 
     /// The places in the functions of so many nodes.
@@ -226,7 +241,7 @@ impl Numbers<'_> {
         for _ in 0..self.count(PLACE_LEN, MAX_NODES)? {
             node = node.saturating_add(self.next()?);
             if node >= nodes as u64 {
-                return Err("a place is in a node that isn't there");
+                return Err("a place has no node");
             }
             let offset = u32::try_from(self.next()?).map_err(|_| "a place is beyond all code")?;
             let [samples, ticks] = [self.next()?, self.next()?];
@@ -240,8 +255,8 @@ impl Numbers<'_> {
         match self.next()? {
             0 => Ok(None),
             1 => {
-                let (trace_id, rest) = self.0.split_first_chunk().ok_or("it ends inside its parent")?;
-                let (span_id, rest) = rest.split_first_chunk().ok_or("it ends inside its parent")?;
+                let (trace_id, rest) = self.0.split_first_chunk().ok_or("it ends inside a number")?;
+                let (span_id, rest) = rest.split_first_chunk().ok_or("it ends inside a number")?;
                 self.0 = rest;
                 let link = SpanLink { trace_id: *trace_id, span_id: *span_id };
                 Ok(Some(link).filter(|link| link.trace_id != [0; 16] && link.span_id != [0; 8]))
@@ -250,11 +265,15 @@ impl Numbers<'_> {
         }
     }
 
-    /// The id of a node's function, or of a wait.
+    /// The id of a node's function, of a wait or of calls for which there was no room.
     fn node_func(&mut self) -> Result<FuncId, &'static str> {
         let id = self.next()?;
-        let is_wait = [WAITING_FOR_PROCESSOR, WAITING].iter().any(|func| u64::from(func.0) == id);
-        if is_wait { Ok(FuncId(id as u32)) } else { func_id(Some(id)) }
+        let others = [WAITING_FOR_PROCESSOR, WAITING, FuncId(tree::OTHER)];
+        if others.iter().any(|func| u64::from(func.0) == id) {
+            Ok(FuncId(id as u32))
+        } else {
+            func_id(Some(id))
+        }
     }
 
     /// A function's id, as a difference.

@@ -51,7 +51,7 @@ impl<W: Write> TraceWriter<W> {
             written: Written::default(),
         };
         let mut preamble = chunk::MAGIC.to_vec();
-        preamble.extend([chunk::MAJOR, chunk::MINOR]);
+        preamble.extend([chunk::MAJOR, chunk::WRITTEN_MINOR]);
         writer.out.write_all(&preamble)?;
         writer.written.bytes = preamble.len() as u64;
         writer.json(ChunkKind::HEADER, header)?;

@@ -23,6 +23,7 @@
 
 mod counts;
 pub(crate) mod facts;
+mod inside;
 mod labels;
 mod memory;
 mod probed;

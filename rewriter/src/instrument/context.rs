@@ -4,6 +4,7 @@ use crate::debug_info::dwarf::Globals;
 use crate::error::Error;
 use crate::instrument::form::{Form, Needs};
 use crate::instrument::hints::{self, Hints};
+use crate::instrument::inside::Inside;
 use crate::instrument::parts::{PartIndices, Parts};
 use crate::instrument::probe::Probes;
 use crate::instrument::types::Types;
@@ -12,9 +13,9 @@ use crate::plan::allocators::Allocators;
 use crate::plan::choose::Plan;
 use crate::plan::reach::HostReach;
 use crate::recording::Clock;
-use kperf_abi::{FuncId, FuncIndex, names};
+use kperf_abi::{FuncId, FuncIndex, SymbolTable, names};
 use std::collections::{HashMap, HashSet};
-use wasm_encoder::BlockType;
+use wasm_encoder::{BlockType, Instruction};
 use wasmparser::{Catch, FuncType, Operator, RefType, ValType};
 
 /// Indices in the rewritten module, and the types that bodies need there.
@@ -44,6 +45,8 @@ pub(crate) struct Context<'a> {
     pub(crate) counter: Option<Counter>,
     /// The recorder's functions for allocations, and the allocator functions, if allocations are recorded.
     pub(crate) memory: Option<(Memory, &'a Allocators)>,
+    /// The recorder in the program's memory, if it is there.
+    pub(crate) inside: Option<Inside>,
 }
 
 /// The recorder's functions for allocations.
@@ -71,6 +74,8 @@ pub(crate) struct Counter {
     pub(crate) global: u32,
 }
 
+/// The export that runs a command of WASI.
+pub(crate) const COMMAND: &str = "_start";
 /// The type of a caught exception, which is never null.
 const EXN: ValType = ValType::Ref(RefType::EXN);
 
@@ -107,11 +112,12 @@ impl<'a> Context<'a> {
             first_function: next_thunk,
             first_global: info.globals + parts.global_import_count(),
             first_imported_global: info.imported_globals,
-            memory: info.memories,
+            memory: if parts.in_memory_of_program { 0 } else { info.memories },
             id_base: first.0,
             functions: ids.count() as u32 + 1,
             start: info.start.map(|start| moved(info, shift, start)),
             sample: 0,
+            ..PartIndices::default()
         };
         let code = Probes { kind: form.kind(), code: form.code(parts, &places)?, first };
         let mut body_types = HashMap::new();
@@ -152,6 +158,7 @@ impl<'a> Context<'a> {
             most_steps: 0,
             counter: None,
             memory: None,
+            inside: None,
         })
     }
 
@@ -162,6 +169,21 @@ impl<'a> Context<'a> {
             self.counter = Some(Counter { global });
         }
         Ok(self)
+    }
+
+    /// Puts the recorder into the program's memory, if it is to be there.
+    pub(crate) fn inside(mut self, symbols: &SymbolTable, path: &str) -> Result<Context<'a>, Error> {
+        if self.parts.in_memory_of_program {
+            let start = self.info.exported_func(COMMAND);
+            self.places.command = start.map(|start| self.function(start));
+            self.inside = Some(Inside::new(self.info, self.parts, &mut self.places, symbols, path)?);
+        }
+        Ok(self)
+    }
+
+    /// In the place of a call of an import, if the recorder needs to know of it.
+    pub(crate) fn host_call(&self, function: u32) -> Option<Vec<Instruction<'static>>> {
+        self.inside.as_ref()?.host_call(self.info, function)
     }
 
     /// Adds the recording of allocations, if the recorder has the functions for it.

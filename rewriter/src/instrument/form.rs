@@ -10,6 +10,7 @@ mod import;
 mod inline;
 mod profile;
 mod shape;
+mod tree;
 
 pub(crate) use shape::{Form, Kind, Needs};
 
@@ -43,4 +44,5 @@ forms! {
     Recording::Count => count::Count(count::Counts::InMemory),
     Recording::OwnCount => count::Count(count::Counts::InGlobals),
     Recording::Sample => count::Count(count::Counts::Nowhere),
+    Recording::CallTree => tree::Tree,
 }

@@ -5,17 +5,21 @@
 //! - The bodies of its `inline.*` functions are templates, which are copied into probed functions (see
 //!   [`crate::instrument::template`]).
 
+mod indices;
+
+pub(crate) use indices::PartIndices;
+
 use crate::error::{Error, ErrorKind};
 use crate::instrument::hints::{self, Hints};
 use crate::instrument::template::Template;
 use crate::instrument::types::Types;
+use indices::Mover;
 use kperf_abi::FuncIndex;
 use kperf_abi::names::{self, exported};
 use kperf_abi::recorder::Form;
 use kperf_abi::shadow;
 use std::collections::HashMap;
-use std::convert::Infallible;
-use wasm_encoder::reencode::{self, Reencode};
+use wasm_encoder::reencode::Reencode;
 use wasm_encoder::{ConstExpr, Encode, EntityType, ExportKind, Instruction};
 use wasmparser::{ExternalKind, FuncType, FunctionBody, Global, Name, Parser, Payload, TypeRef, ValType};
 
@@ -37,6 +41,8 @@ pub(crate) struct Parts {
     /// Pages of the added memory, by the number of functions.
     memory: Option<fn(u32) -> u32>,
     is_shared: bool,
+    /// Whether the recorder is in the program's memory, rather than in an added one.
+    pub(crate) in_memory_of_program: bool,
     /// Whether each probed function has a global with its count, after the other globals.
     counts: bool,
     globals: Vec<Global<'static>>,
@@ -46,28 +52,6 @@ pub(crate) struct Parts {
     hints: Hints,
     /// Number of leading template parameters that become constants.
     constants: u32,
-}
-
-/// Indices of the parts in the rewritten module.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PartIndices {
-    /// Index of each type.
-    pub(crate) types: Vec<u32>,
-    /// Function index of the first import.
-    pub(crate) first_import: u32,
-    /// Index of the first added function.
-    pub(crate) first_function: u32,
-    pub(crate) first_global: u32,
-    /// Index of the first imported global, after the module's own imported globals.
-    pub(crate) first_imported_global: u32,
-    pub(crate) memory: u32,
-    /// The first probed function, and the number of probed functions.
-    pub(crate) id_base: u32,
-    pub(crate) functions: u32,
-    /// The module's own start function.
-    pub(crate) start: Option<u32>,
-    /// The mean number of allocated bytes per sample; 0 records all allocations.
-    pub(crate) sample: u64,
 }
 
 /// A global that counts.
@@ -95,6 +79,7 @@ impl Parts {
             bodies: Vec::new(),
             memory: None,
             is_shared: true,
+            in_memory_of_program: false,
             counts: false,
             globals: Vec::new(),
             exports: Vec::new(),
@@ -125,6 +110,12 @@ impl Parts {
             parts.section(payload?)?;
         }
         Ok(parts)
+    }
+
+    /// The same in the program's memory, which gets pages for it. WASI has the imports.
+    pub(crate) fn in_memory_of_program(form: Form) -> Result<Parts, Error> {
+        let parts = Parts::of_recorder(form, |_| 0)?;
+        Ok(Parts { module: names::WASI, memory: None, in_memory_of_program: true, ..parts })
     }
 
     fn section(&mut self, payload: Payload<'static>) -> Result<(), Error> {
@@ -236,7 +227,8 @@ impl Parts {
         let has_memory = self.has_memory();
         let several = (has_memory && memories > 0).then_some("multimemory");
         let mutable = exports_mutable || self.counter.is_some();
-        [has_memory.then_some("atomics"), several, mutable.then_some("mutable-globals")]
+        let bulk = self.in_memory_of_program.then_some("bulk-memory");
+        [has_memory.then_some("atomics"), several, mutable.then_some("mutable-globals"), bulk]
             .into_iter()
             .flatten()
             .collect()
@@ -314,7 +306,8 @@ impl Parts {
 
     /// The start function that replaces the module's own, and calls it.
     pub(crate) fn start(&self, places: &PartIndices) -> Option<u32> {
-        self.function(places, names::START).ok()
+        let held = places.start.and_then(|_| self.function(places, names::INSIDE_START).ok());
+        held.or_else(|| self.function(places, names::START).ok())
     }
 
     fn exported_function(&self, name: &str) -> Result<u32, Error> {
@@ -397,6 +390,8 @@ impl Parts {
                 self.exports.iter().find(|export| export.1 == ExternalKind::Global && export.2 == n as u32);
             let value = match name.map(|export| export.0) {
                 Some(names::STATE_ID_BASE) => ConstExpr::i32_const(places.id_base as i32),
+                Some(names::INSIDE_BASE) => ConstExpr::i32_const(places.base as i32),
+                Some(names::INSIDE_PAGES) => ConstExpr::i32_const(places.pages as i32),
                 Some(names::STATE_SAMPLE) => ConstExpr::i64_const(places.sample as i64),
                 Some(names::STATE_FUNCTIONS) => ConstExpr::i32_const(places.functions as i32),
                 _ => mover.const_expr(global.init_expr.clone())?,
@@ -432,15 +427,27 @@ impl Parts {
 
     pub(crate) fn encode_bodies(&self, places: &PartIndices, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut mover = Mover { places, imports: self.import_count() };
-        let start = self.exported_function(names::START).ok();
+        // Functions that call one of the program's, and what follows it.
+        let calls = [
+            (names::START, places.start, None),
+            (names::INSIDE_START, places.start, Some(names::INSIDE_STARTED)),
+            (names::INSIDE_COMMAND, places.command, Some(names::INSIDE_COMPLETED)),
+        ];
         for (n, body) in self.bodies.iter().enumerate().take(self.own().len()) {
             let mut function = mover.new_function_with_parsed_locals(body)?;
             let mut operators = body.get_operators_reader()?;
             while !operators.is_end_then_eof() {
                 function.instruction(&mover.instruction(operators.read()?)?);
             }
-            if let Some(own) = places.start.filter(|_| start == Some(n as u32 + self.import_count())) {
-                function.instruction(&Instruction::Call(own));
+            for (name, own, after) in calls {
+                let is_it = self.exported_function(name).ok() == Some(n as u32 + self.import_count());
+                if let Some(own) = own.filter(|_| is_it) {
+                    function.instruction(&Instruction::Call(own));
+                    let after = after.map(|after| self.function(places, after)).transpose()?;
+                    after.iter().for_each(|&after| {
+                        function.instruction(&Instruction::Call(after));
+                    });
+                }
             }
             function.instruction(&Instruction::End);
             function.encode(out);
@@ -449,50 +456,13 @@ impl Parts {
     }
 }
 
-impl PartIndices {
-    fn ty(&self, index: u32) -> u32 {
-        self.types.get(index as usize).copied().unwrap_or(u32::MAX)
-    }
-
-    fn function(&self, index: u32, imports: u32) -> u32 {
-        match index.checked_sub(imports) {
-            None => self.first_import + index,
-            Some(own) => self.first_function + own,
-        }
-    }
-}
-
-/// Moves the recorder's indices.
-struct Mover<'a> {
-    places: &'a PartIndices,
-    imports: u32,
-}
-
-impl Reencode for Mover<'_> {
-    type Error = Infallible;
-
-    fn type_index(&mut self, index: u32) -> Result<u32, reencode::Error> {
-        Ok(self.places.ty(index))
-    }
-
-    fn function_index(&mut self, index: u32) -> Result<u32, reencode::Error> {
-        Ok(self.places.function(index, self.imports))
-    }
-
-    fn global_index(&mut self, index: u32) -> Result<u32, reencode::Error> {
-        Ok(self.places.first_global + index)
-    }
-
-    fn memory_index(&mut self, _index: u32) -> Result<u32, reencode::Error> {
-        Ok(self.places.memory)
-    }
-}
-
 /// Templates are not exported.
 fn is_exported(name: &str) -> bool {
     let probes = [names::ENTER, names::LEAVE, names::UNWIND, names::LEAF, names::ALLOCATING];
     let more = [names::ALLOCATED, names::GREW, names::CREATED];
-    !probes.contains(&name) && !more.contains(&name) && !name.starts_with(TEMPLATE)
+    !probes.contains(&name)
+        && !more.contains(&name)
+        && ![TEMPLATE, names::INSIDE].iter().any(|prefix| name.starts_with(prefix))
 }
 
 fn bug(message: String) -> Error {

@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind};
 use crate::instrument::body::facts::BodyFacts;
 use crate::instrument::form::Needs;
 use crate::instrument::form::{FORMS, Kind};
+use crate::instrument::inside;
 use crate::instrument::section;
 use crate::instrument::write::{Output, Writer};
 use crate::module::functions::FunctionSet;
@@ -100,6 +101,8 @@ pub(crate) fn rewrite_in(
         ..identity
     };
 
+    let trace_path = options.trace_path.clone().unwrap_or_else(|| inside::trace_path(&options.module_name));
+
     // A first look finds what bodies need. It misses tail calls to the host and functions without room: then the loop
     // runs again.
     let mut refused = HashMap::new();
@@ -131,6 +134,7 @@ pub(crate) fn rewrite_in(
             source_map,
             clock: options.recording.clock(),
             allocators: &allocators,
+            trace_path: &trace_path,
         };
         let Output { mut wasm, facts, met, moves, code_start, source_map: moved, warnings: more } =
             writer.write(options.names.is_some())?;
@@ -145,6 +149,7 @@ pub(crate) fn rewrite_in(
             pad_types: needs.pad_types || facts.iter().any(|facts| facts.lacks_pad_types),
             allocations: needs.allocations,
             samples: needs.samples,
+            files: needs.files,
         };
         let reaches_more = form.kind() != Kind::Counted && reach.follow(&info, &met.tail_calls);
         if refused.len() == known && learnt == needs && !reaches_more {
@@ -238,6 +243,7 @@ fn guess(info: &ModuleInfo<'_>, reach: &HostReach, plan: &Plan, options: &Option
         pad_types: wants.pad_types && catches == Some(Proposal::ExceptionReferences),
         allocations: options.recording.has_allocations(),
         samples: matches!(options.recording.allocations(), Allocations::Sampled(_)),
+        files: wants.files && inside::may_have_files(info),
     })
 }
 

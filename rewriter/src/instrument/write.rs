@@ -7,9 +7,10 @@ use crate::debug_info::source_map::SourceMap;
 use crate::error::Error;
 use crate::instrument::body;
 use crate::instrument::body::facts::{BodyFacts, Met};
-use crate::instrument::context::Context;
+use crate::instrument::context::{COMMAND, Context};
 use crate::instrument::form::Form;
 use crate::instrument::form::Needs;
+use crate::instrument::inside::Inside;
 use crate::instrument::parts::Parts;
 use crate::instrument::section::{self, Mover};
 use crate::instrument::types::Types;
@@ -46,6 +47,7 @@ const START: u8 = SectionId::Start as u8;
 const ELEMENT: u8 = SectionId::Element as u8;
 const CODE: u8 = SectionId::Code as u8;
 const DATA: u8 = SectionId::Data as u8;
+const DATA_COUNT: u8 = SectionId::DataCount as u8;
 
 /// What the pass decided before it reads bodies.
 pub(crate) struct Writer<'a> {
@@ -65,6 +67,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) source_map: Option<(&'a SourceMap, Option<&'a str>)>,
     pub(crate) clock: Clock,
     pub(crate) allocators: &'a Allocators,
+    /// Where a module that records itself writes its trace.
+    pub(crate) trace_path: &'a str,
 }
 
 /// The new module, and what the pass learned from its bodies.
@@ -122,7 +126,8 @@ impl Writer<'_> {
         let mut types = Types::new(self.info);
         let (form, parts) = (self.form, self.parts);
         let context = Context::new(self.info, self.reach, self.plan, self.needs, form, parts, &mut types)?;
-        let mut context = context.counting(self.clock)?.recording(self.allocators, self.needs)?;
+        let context = context.counting(self.clock)?.recording(self.allocators, self.needs)?;
+        let mut context = context.inside(self.symbols, self.trace_path)?;
         let mut sections = self.info.sections.iter();
         let mut has_debug =
             || sections.any(|section| section.custom_name.as_deref().is_some_and(dwarf::is_kept));
@@ -198,11 +203,12 @@ impl<'a> Sections<'a> {
             (TYPE, true),
             (IMPORT, true),
             (FUNCTION, true),
-            (MEMORY, parts.has_memory()),
+            (MEMORY, parts.has_memory() || parts.in_memory_of_program),
             (GLOBAL, parts.has_globals()),
             (EXPORT, parts.has_exports()),
             (START, parts.start(places).is_some()),
             (CODE, true),
+            (DATA, parts.in_memory_of_program),
         ];
         needed.into_iter().filter_map(|(id, is_needed)| is_needed.then_some(id)).collect()
     }
@@ -245,6 +251,10 @@ impl<'a> Sections<'a> {
                     Ok(())
                 })
             }
+            MEMORY if let Some(inside) = &context.inside => section::write(out, id, |out| {
+                inside.encode_memory(out);
+                Ok(())
+            }),
             MEMORY => section::write_appended(out, id, content, u32::from(parts.has_memory()), |out| {
                 parts.encode_memory(&context.places, out);
                 Ok(())
@@ -264,7 +274,16 @@ impl<'a> Sections<'a> {
             }
             EXPORT => {
                 let mut section = wasm_encoder::ExportSection::new();
-                mover.parse_export_section(&mut section, wasmparser::ExportSectionReader::new(reader())?)?;
+                let command = context.inside.as_ref().and_then(Inside::command);
+                for export in wasmparser::ExportSectionReader::new(reader())? {
+                    let export = export?;
+                    match command.filter(|_| is_command(&export)) {
+                        Some(command) => {
+                            section.export(export.name, wasm_encoder::ExportKind::Func, command);
+                        }
+                        None => mover.parse_export(&mut section, export)?,
+                    }
+                }
                 parts.encode_exports(&context.places, &mut section);
                 section.append_to(out);
                 Ok(())
@@ -300,6 +319,20 @@ impl<'a> Sections<'a> {
                 mover.parse_data_section(&mut section, wasmparser::DataSectionReader::new(reader())?)?;
                 section.append_to(out);
                 Ok(())
+            }
+            DATA if let Some(inside) = &context.inside => {
+                indices::check_data(context.info, wasmparser::DataSectionReader::new(reader())?)?;
+                section::write_appended(out, id, content, Inside::SEGMENTS, |out| {
+                    inside.encode_data(out);
+                    Ok(())
+                })
+            }
+            DATA_COUNT if context.inside.is_some() => {
+                let count = reader().read_var_u32()?.saturating_add(Inside::SEGMENTS);
+                section::write(out, id, |out| {
+                    count.encode(out);
+                    Ok(())
+                })
             }
             DATA if parts.has_state() => {
                 indices::check_data(context.info, wasmparser::DataSectionReader::new(reader())?)?;
@@ -362,6 +395,11 @@ impl<'a> Sections<'a> {
     }
 }
 
+/// Whether an export runs a command of WASI.
+fn is_command(export: &wasmparser::Export<'_>) -> bool {
+    export.name == COMMAND && export.kind == wasmparser::ExternalKind::Func
+}
+
 /// The first bodies, of about [`BATCH`] bytes.
 fn batch(bodies: &[BodyPlace]) -> &[BodyPlace] {
     let mut bytes = 0;
@@ -397,7 +435,6 @@ fn rewrite_piece(
 /// The position of a section in a module. Ids have another order.
 fn order(id: u8) -> u8 {
     const TAG: u8 = SectionId::Tag as u8;
-    const DATA_COUNT: u8 = SectionId::DataCount as u8;
     match id {
         TAG => 2 * SectionId::Memory as u8 + 1,
         DATA_COUNT => 2 * ELEMENT + 1,

@@ -216,6 +216,17 @@ impl<'a> ModuleInfo<'a> {
         })
     }
 
+    /// The function that is exported under this name.
+    pub(crate) fn exported_func(&self, name: &str) -> Option<u32> {
+        let section = self.sections.iter().find(|section| section.id == 7)?;
+        let reader = BinaryReader::new(&self.wasm[section.content.clone()], section.content.start as u64);
+        let mut exports = wasmparser::ExportSectionReader::new(reader).ok()?.into_iter().flatten();
+        let is_it = |export: &wasmparser::Export<'_>| {
+            export.name == name && export.kind == wasmparser::ExternalKind::Func
+        };
+        exports.find(is_it).map(|export| export.index)
+    }
+
     /// Whether a function with this index exists.
     pub(crate) fn is_there(&self, function: u32) -> bool {
         (function as usize) < self.imported_funcs.len() + self.defined_types.len()

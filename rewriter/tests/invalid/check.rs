@@ -18,7 +18,7 @@ pub(crate) enum Outcome {
 }
 
 /// Number of forms for [`check`].
-pub(crate) const FORMS: usize = 12;
+pub(crate) const FORMS: usize = 14;
 
 /// Each recording, with and without probes around imports where that makes a difference.
 fn form(n: usize) -> Options {
@@ -34,6 +34,8 @@ fn form(n: usize) -> Options {
         8 => (Recording::OwnCount, false),
         9 => (Recording::Sample, false),
         10 => (Recording::OwnProfile, true),
+        11 => (Recording::CallTree, false),
+        12 => (Recording::CallTree, true),
         _ => (Recording::Count, true),
     };
     Options { recording, imports, ..Options::default() }
@@ -64,6 +66,7 @@ pub(crate) fn check(bytes: &[u8], n: usize) -> Outcome {
                 "already has probes",
                 "engines allow",
                 "linked at run time",
+                "must have one memory of its own",
             ];
             assert!(named.iter().any(|reason| error.contains(reason)), "a valid module is refused: {error}");
             Outcome::Refused

@@ -2,10 +2,11 @@
 
 use crate::shared::allocations::allocators;
 use crate::shared::flags::filters::FilterArgs;
-use crate::shared::flags::sampling::RecordArgs;
+use crate::shared::flags::sampling::{RecordArgs, StackArg};
 use crate::shared::output;
 use crate::shared::symbols;
 use anyhow::bail;
+use clap::ValueEnum;
 use kperf_abi::SymbolTable;
 use kperf_rewriter::{
     Allocations, AllocatorOptions, Clock, Host, Imported, Inline, Leaf, Options, Recording, Warning,
@@ -36,7 +37,8 @@ pub struct ProbeArgs {
     drop_debug: bool,
     /// The form of the probes. `import`: calls to a recorder module, which any host can supply. `inline`: the recorder's code inside
     /// the module; with a ticker this costs a third, but the engine must allow several memories, and each instance has its
-    /// own call tree. `auto`: inline for `run` with a ticker, import otherwise.
+    /// own call tree. `self`, for `rewrite`: the module keeps its call tree in its own memory and writes it, in any runtime. `auto`: inline
+    /// for `run` with a ticker, import otherwise.
     #[arg(long, value_enum, value_name = "PROBE", default_value = "auto")]
     pub probe: ProbeArg,
     /// What to do with small functions that call nothing, don't loop and can't trap: `time` them like all others, or only
@@ -63,6 +65,8 @@ pub struct ProbeArgs {
 pub enum ProbeArg {
     Import,
     Inline,
+    #[value(name = "self")]
+    Itself,
     #[default]
     Auto,
 }
@@ -131,6 +135,7 @@ impl ProbeArgs {
             names,
             drops_debug: self.drop_debug,
             source_map_url: None,
+            trace_path: None,
             module_name,
             description: self.describe(&recording, imports, id_base),
             validate: false,
@@ -139,6 +144,9 @@ impl ProbeArgs {
 
     /// What is recorded, with the host's times.
     fn recording(&self, auto: Recording) -> anyhow::Result<Recording> {
+        if self.probe == ProbeArg::Itself {
+            return self.itself();
+        }
         let profile = self.record.profile(auto)?;
         if profile.is_some() && self.probe == ProbeArg::Import {
             bail!("--record profile needs the recorder inside the module; remove --probe import");
@@ -157,7 +165,7 @@ impl ProbeArgs {
         }
         let is_imported = match self.probe {
             ProbeArg::Import => true,
-            ProbeArg::Inline => false,
+            ProbeArg::Inline | ProbeArg::Itself => false,
             ProbeArg::Auto => auto.is_imported(),
         };
         let clock = Clock::Host;
@@ -181,6 +189,25 @@ impl ProbeArgs {
         Ok(Recording::Inline(Inline { clock, leaf, allocations }))
     }
 
+    /// The recording of a module that records itself.
+    fn itself(&self) -> anyhow::Result<Recording> {
+        if let Some(record) = self.record.record {
+            let what =
+                record.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+            bail!("--probe self keeps a call tree, neither a trace nor a profile; remove --record {what}");
+        }
+        if self.record.stack != StackArg::Auto || self.record.span_min.is_some() {
+            bail!("--probe self takes no samples; remove --stack and --span-min");
+        }
+        if self.leaf == LeafArg::Count {
+            bail!("--leaf count is for --probe inline; a call tree counts every path anyway");
+        }
+        if self.allocations.is_some() {
+            bail!("--probe self records no allocations; remove --allocations");
+        }
+        Ok(Recording::CallTree)
+    }
+
     /// Whether there is a flag that only traces have.
     pub fn is_for_traces(&self) -> bool {
         let has_allocations = self.allocations.is_some() || !self.allocator.is_empty();
@@ -202,6 +229,9 @@ impl ProbeArgs {
     ) -> anyhow::Result<Options> {
         if self.record.is_profile() {
             bail!("--clock instructions is for traces, a profile is sampled; remove --record profile");
+        }
+        if self.probe == ProbeArg::Itself {
+            bail!("--probe self has a clock of its own; remove --clock");
         }
         let mut options = self.options(module_name, imports, id_base, auto)?;
         if let Recording::Imported(Imported { clock, .. }) | Recording::Inline(Inline { clock, .. }) =
@@ -228,6 +258,9 @@ impl ProbeArgs {
     /// The flags as they would be typed.
     fn describe(&self, recording: &Recording, imports: bool, id_base: u32) -> String {
         let mut words = Vec::new();
+        if *recording == Recording::CallTree {
+            words.extend(["--probe".to_owned(), "self".to_owned()]);
+        }
         if recording.is_inline() {
             words.extend(["--probe".to_owned(), "inline".to_owned()]);
         }

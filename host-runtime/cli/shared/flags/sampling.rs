@@ -88,7 +88,7 @@ impl RecordArgs {
     /// The flags as they would be typed, as far as they changed the module.
     pub fn describe(&self, recording: &Recording, words: &mut Vec<String>) {
         let flags: &[&str] = match recording {
-            Recording::Imported(_) | Recording::Inline(_) => &[],
+            Recording::Imported(_) | Recording::Inline(_) | Recording::CallTree => &[],
             Recording::Profile { spans: true } | Recording::OwnProfile => &["--record", "profile"],
             Recording::Profile { spans: false } => &["--record", "profile", "--span-min", "off"],
             Recording::Count | Recording::OwnCount | Recording::Sample => {

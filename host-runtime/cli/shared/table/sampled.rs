@@ -1,12 +1,12 @@
 //! The flat profile of a sampled trace: exact counts, and times with errors.
 
 use super::{NAME, TableOptions, callers_text, error_text, grouped, name_text, plural, write_table};
-use kperf_profile::{Accuracy, Profile, Row, Sampling, Symbols, nanos_text};
+use kperf_profile::{Accuracy, Profile, Row, Sampling, Symbols, Unit, nanos_text};
 use std::io::{self, Write};
 
 /// How long calls were open and how long not, by the samples; and how many calls are listed one by one.
 pub fn busy_text(profile: &Profile, sampling: &Sampling) -> String {
-    let nanos = |ticks| nanos_text(profile.header.nanos(ticks));
+    let nanos = |ticks| Unit::of(&profile.header).text(profile.header.nanos(ticks));
     let spans = match sampling.span_min_nanos {
         0 => String::new(),
         min => format!(

@@ -138,7 +138,10 @@ fn run(profile: &Profile, options: &RowOptions, uncounted_durations: u64) -> Run
         problems: health.anomalies.len() as u64 + health.problems.count(),
         stall_nanos: stalls,
         windows: profile.sampling().map_or(0, |sampling| sampling.windows),
-        effective_samples: profile.sampling().map(|sampling| sampling.effective_samples()),
+        effective_samples: profile
+            .sampling()
+            .filter(|sampling| !sampling.is_counted())
+            .map(|sampling| sampling.effective_samples()),
         probe_nanos: header.probe_cost.map(|cost| cost.inside_nanos + cost.outside_nanos),
         uncounted_durations,
         trace_bytes: profile.bytes,

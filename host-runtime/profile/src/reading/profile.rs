@@ -254,7 +254,8 @@ impl Profile {
     /// trace that was cut off doesn't say how often its ticker ticked.
     pub fn precision(&self, self_nanos: f64) -> Option<Precision> {
         if let Some(sampling) = self.sampling() {
-            return Some(Precision::of_samples(sampling, self_nanos, self.calls(), self.count_nanos()));
+            let of_samples = || Precision::of_samples(sampling, self_nanos, self.calls(), self.count_nanos());
+            return (!sampling.is_counted()).then(of_samples);
         }
         let ticks = self.ticks()?;
         let cost = self.header.probe_cost.as_ref();

@@ -43,6 +43,13 @@ pub fn clock_text(header: &Header, ticks: Option<&TickTotal>) -> String {
 
 /// A profile's samples.
 pub fn sampling_text(profile: &Profile, sampling: &Sampling) -> String {
+    if sampling.is_counted() {
+        let clock = match Unit::of(&profile.header) {
+            Unit::Time => "a clock that is read now and then, and instructions in between",
+            Unit::Instructions => "instructions that were executed",
+        };
+        return format!("{clock}; counts of paths are exact");
+    }
     let distance = match sampling.samples {
         0 => sampling.period_nanos,
         samples => profile.header.nanos(sampling.busy_ticks.saturating_add(sampling.idle_ticks)) / samples,

@@ -166,7 +166,7 @@ pub fn write_json(
         own_wait_nanos: flat.waiting_nanos.round() as u64,
         calls: profile.calls(),
         runs: profile.runs().map(<[_]>::len),
-        sampling: profile.sampling().map(|sampling| Sampled {
+        sampling: profile.sampling().filter(|sampling| !sampling.is_counted()).map(|sampling| Sampled {
             period_nanos: sampling.period_nanos,
             span_min_nanos: sampling.span_min_nanos,
             spans: profile.health.counts.spans,

@@ -37,7 +37,8 @@ impl Accuracy {
         calls: u64,
         count_nanos: Option<f64>,
     ) -> Accuracy {
-        let precision = Some(Precision::of_samples(sampling, self_nanos, calls, count_nanos));
+        let precision =
+            (!sampling.is_counted()).then(|| Precision::of_samples(sampling, self_nanos, calls, count_nanos));
         Accuracy { precision, runs: None, unit: Unit::Time }
     }
 

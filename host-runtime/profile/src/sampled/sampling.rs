@@ -34,6 +34,11 @@ pub struct Sampling {
 }
 
 impl Sampling {
+    /// Whether the program counted its calls by path itself, so that there are no samples. The error of its times is unknown.
+    pub fn is_counted(&self) -> bool {
+        self.period_nanos == 0
+    }
+
     /// The number of equal samples with the same error: `(sum of weights)^2 / sum of squares` (Kish, *Survey Sampling*,
     /// 1965). A sample's weight is the time since the one before.
     pub fn effective_samples(&self) -> f64 {

@@ -29,13 +29,14 @@ pub(super) fn share_out(nodes: &mut [Node], roots: &[NodeId], calls: &BTreeMap<(
         let Some(left) = left.get_mut(&(*root, node.func)) else { continue };
         let ticks = node.total_ticks as f64;
         // A part of the rest, so that rounding loses nothing, and the last path gets all of it.
-        node.calls = match left.paths {
+        let calls = match left.paths {
             0 | 1 => left.calls,
             _ if left.ticks > 0.0 => ((left.calls as f64 * (ticks / left.ticks)).round() as u64).max(1),
             paths => left.calls / paths,
         };
-        node.calls = node.calls.min(left.calls);
-        left.calls -= node.calls;
+        let calls = calls.min(left.calls);
+        left.calls -= calls;
+        node.calls = node.calls.saturating_add(calls);
         left.ticks -= ticks;
         left.paths = left.paths.saturating_sub(1);
     }

@@ -252,7 +252,8 @@ impl Windows {
             *sum = sum.saturating_add(calls);
         }
         let mut places: Vec<NodeId> = Vec::with_capacity(window.nodes.len());
-        for node in &window.nodes {
+        for (index, node) in window.nodes.iter().enumerate() {
+            let calls = window.node_calls.get(index).copied().unwrap_or(0);
             let parent = node.parent.and_then(|parent| places.get(parent as usize)).copied();
             let parent = parent.unwrap_or(root);
             // A path over the limit counts for its outer part, as a path that the sampler cut does.
@@ -260,12 +261,19 @@ impl Windows {
                 self.sampling.cut = self.sampling.cut.saturating_add(node.samples);
                 parent
             });
+            if place == parent && calls > 0 {
+                let sum = self.calls.entry((CallTree::ROOT, OTHER)).or_default();
+                *sum = sum.saturating_add(calls);
+            }
             places.push(place);
             if !is_wait(node.func) {
                 self.sampling.busy_ticks = self.sampling.busy_ticks.saturating_add(node.self_ticks);
             }
             if let Some(sum) = self.paths.nodes.get_mut(place.index()) {
                 sum.self_ticks = sum.self_ticks.saturating_add(node.self_ticks);
+                if place != parent {
+                    sum.calls = sum.calls.saturating_add(calls);
+                }
             }
         }
         for place in &window.places {
@@ -332,7 +340,7 @@ impl Windows {
 
     /// The nodes of the tree of those calls that the filter lets through.
     ///
-    /// The calls of a function are shared out among its paths by the time that each took: their sum is exact, the parts are
+    /// Calls of paths are exact. The calls of a function whose paths aren't counted are shared out among its paths by the time that each took: their sum is exact, the parts are
     /// estimates. Functions that no sample found are below [`UNSEEN`].
     pub(crate) fn into_nodes(self, filter: Option<&CallFilter<'_>>, symbols: &Symbols) -> Vec<Node> {
         let Windows { mut paths, calls, below_spans, .. } = self;

@@ -361,3 +361,27 @@ fn a_profile_that_grows_is_in_the_end_what_is_read_at_once() {
     assert_eq!(calls, [0, 0, 1008, 1013, 1013]);
     assert_eq!(format!("{:?}", growing.profile(&reader)), format!("{:?}", read(&bytes)));
 }
+
+#[test]
+fn counts_of_paths_are_exact_and_have_no_samples() {
+    let tree = |start_ticks, node_calls: &[u64]| Window {
+        period_nanos: 0,
+        samples: 0,
+        squares: 0.0,
+        calls: Vec::new(),
+        node_calls: node_calls.to_vec(),
+        ..window(0, start_ticks, &[])
+    };
+    let bytes = trace(|writer| {
+        writer.window(&tree(0, &[1, 7, 1, 1000])).unwrap();
+        writer.window(&tree(1000, &[0, 3, 5, 0])).unwrap();
+    });
+    let profile = read(&bytes);
+    let counts: Vec<_> =
+        profile.tree.iter().map(|(_, node)| (node.func.0, node.calls, node.self_ticks)).collect();
+    assert_eq!(counts, [(0, 1, 200), (1, 10, 400), (2, 6, 900), (2, 1000, 300)]);
+    assert_eq!((profile.calls(), profile.hidden_calls), (1017, 0));
+    assert!(profile.precision(1000.0).is_none(), "there is no error of samples");
+    let text = kperf_profile::times_text(&profile);
+    assert!(text.contains("counts of paths are exact"), "{text}");
+}

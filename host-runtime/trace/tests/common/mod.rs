@@ -165,6 +165,7 @@ pub(crate) fn window(recorder: u32) -> Window {
         ],
         calls: vec![(FuncId(0), 3), (FuncId(1), 1), (FuncId(200), 5_000_000_000)],
         places: vec![place(1, 7, 3, 350_000), place(1, 200, 1, 100_000), place(3, 0, 1, 100_000)],
+        node_calls: Vec::new(),
         parent: None,
     }
 }

@@ -265,7 +265,7 @@ fn a_later_minor_version_is_read_and_said() {
     for version in [[1, 0], [1, 1], [1, 2], [1, 3]] {
         assert_eq!(text(&file(version, &[news.clone(), block.clone()])), format!("{read}{unknown}"));
     }
-    let newer = "! the trace has format version 1.7, this reader knows 1.4: what is new in it is passed over (at offset 0x0)\n";
+    let newer = "! the trace has format version 1.7, this reader knows 1.5: what is new in it is passed over (at offset 0x0)\n";
     assert_eq!(text(&file([1, 7], &[news, block])), format!("{read}{newer}{unknown}"));
 }
 
@@ -277,7 +277,7 @@ fn another_major_version_is_refused() {
         assert_eq!(
             error,
             format!(
-                "the trace has format version {major}.{minor}, this reader knows version 1.4 (at offset 0x6)"
+                "the trace has format version {major}.{minor}, this reader knows version 1.5 (at offset 0x6)"
             )
         );
     }

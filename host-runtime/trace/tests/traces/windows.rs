@@ -30,6 +30,13 @@ fn windows_come_back_as_they_were() {
         Window { nodes: deep, calls: vec![(largest, u64::MAX)], ..window(4) },
         Window { parent: Some((&crate::common::context("")).into()), ..window(5) },
         Window { parent: Some((&crate::common::context("")).into()), places: Vec::new(), ..window(6) },
+        Window { node_calls: vec![1, 0, u64::MAX, 7], calls: Vec::new(), ..window(7) },
+        Window {
+            node_calls: vec![4, 3, 2, 1],
+            places: Vec::new(),
+            parent: Some((&crate::common::context("")).into()),
+            ..window(8)
+        },
         Window { start_ticks: u64::MAX, end_ticks: u64::MAX, squares: f64::MAX, ..Window::default() },
     ];
     let file = trace(|writer| windows.iter().for_each(|window| writer.window(window).expect("a window")));
@@ -95,18 +102,19 @@ fn windows_that_break_the_rules_are_told_apart() {
         (0, Some(3), good.clone(), "it isn't as long as it claims"),
         (1, None, good.clone(), "a column is no zstd frame of the length it claims"),
         (1, Some(u32::MAX), good.clone(), "it is too long"),
-        (0, None, good[..good.len() - 1].to_vec(), "it ends before its last entry"),
+        (0, None, good[..good.len() - 1].to_vec(), "it ends inside a number"),
         (0, None, leb128(&START), "it ends inside a number"),
         (0, None, with(&[infinite, 0, 0]), "its sum of squares is none"),
         (0, None, with(&[(-1f64).to_bits(), 0, 0]), "its sum of squares is none"),
         (0, None, with(&[0, u64::MAX, 0]), "it has too many entries"),
-        (0, None, with(&[0, 5, 0]), "it ends before its last entry"),
-        (0, None, with(&[0, 1, 0, 7, 2, 10, 0]), "a node is its own parent"),
-        (0, None, with(&[0, 1, 2, 7, 2, 10, 0]), "a node has a parent that isn't there"),
+        (0, None, with(&[0, 5, 0]), "it ends inside a number"),
+        (0, None, with(&[0, 1, 0, 7, 2, 10, 0]), "a node has no parent"),
+        (0, None, with(&[0, 1, 2, 7, 2, 10, 0]), "a node has no parent"),
         (0, None, with(&[0, 1, 1, 1 << 30, 2, 10, 0]), "there is no such function id"),
         (0, None, with(&[0, 0, 2, (1 << 30) - 1, 1, 0, 1]), "there is no such function id"),
-        (0, None, with(&[0, 0, 0, 0, 1, 5, 5]), "it ends inside its parent"),
+        (0, None, with(&[0, 0, 0, 0, 1, 5, 5]), "it ends inside a number"),
         (0, None, with(&[0, 0, 0, 0, 2, 5, 5]), "it has several parents"),
+        (0, None, with(&[0, 2, 1, 7, 0, 10, 1, 7, 0, 10, 0, 0, 0, 5]), "it ends inside a number"),
     ] {
         let expected = format!("end: \n! malformed PROF chunk, ignored: {what} (at offset 0x26)\n");
         assert_eq!(reading_of(flag, length, &body), expected);

@@ -138,6 +138,9 @@ impl<'a> Rewriter<'a, '_> {
             return Ok(());
         }
         self.check(operator, start, Locals::More)?;
+        if self.replaced_inside(operator, start, end) {
+            return Ok(());
+        }
         match effect {
             Effect::Opens | Effect::Loops | Effect::OpensTable => self.open(operator, start, end)?,
             Effect::Ends => {
@@ -208,7 +211,12 @@ impl<'a> Rewriter<'a, '_> {
     /// Writes the instruction with the new index of its function or global, if it has one that moves.
     #[inline]
     pub(super) fn put_moved(&mut self, operator: &Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
-        if let Some(moved) = self.moved(operator)? {
+        if let Operator::Call { function_index } = *operator
+            && !self.context.is_thunked(function_index)
+            && let Some(call) = self.context.host_call(function_index)
+        {
+            self.replace(start, end, &call);
+        } else if let Some(moved) = self.moved(operator)? {
             self.replace(start, end, &[moved]);
         }
         Ok(())

@@ -246,8 +246,8 @@ impl<'a, 'o> Rewriter<'a, 'o> {
                 return Ok(false);
             }
             self.meet(&operator, start);
-            if let Some(moved) = self.moved(&operator)? {
-                self.replace(start, end, &[moved]);
+            if !self.replaced_inside(&operator, start, end) {
+                self.put_moved(&operator, start, end)?;
             }
         }
         operators.finish()?;
@@ -303,10 +303,14 @@ impl<'a, 'o> Rewriter<'a, 'o> {
     #[inline]
     pub(super) fn check(&self, operator: &Operator<'_>, offset: u64, locals: Locals) -> Result<(), Error> {
         let context = self.context;
+        let segments = context.inside.as_ref().map(|inside| inside.segments);
         operators::each_named(operator, |named| match named {
             Named::Type(index) => context.info.check_type(Some(index), offset),
             Named::Local(index) if locals == Locals::More && u64::from(index) >= self.locals => {
                 Err(Error::malformed(offset, "unknown local"))
+            }
+            Named::Data(index) if segments.flatten().is_some_and(|segments| index >= segments) => {
+                Err(Error::malformed(offset, "unknown data segment"))
             }
             named if context.parts.has_state() => indices::check(context.info, named, offset),
             _ => Ok(()),

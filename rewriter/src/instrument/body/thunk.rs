@@ -28,7 +28,8 @@ pub(crate) fn write(
         probes.enter(site, &mut new, &mut hints);
     }
     (0..params).for_each(|param| Instruction::LocalGet(param).encode(&mut new));
-    Instruction::Call(import).encode(&mut new);
+    let call = context.host_call(import).unwrap_or_else(|| vec![Instruction::Call(import)]);
+    call.iter().for_each(|instruction| instruction.encode(&mut new));
     if !counted {
         if context.reach.function(import) && !probes.leave_closes(site) {
             probes.unwind(site, &mut new, &mut hints);

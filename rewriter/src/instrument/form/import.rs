@@ -26,7 +26,7 @@ impl Form for Import {
     }
 
     fn wants(&self) -> Needs {
-        Needs { unwind: true, depth: true, pad_types: true, allocations: true, samples: false }
+        Needs { unwind: true, depth: true, pad_types: true, allocations: true, samples: false, files: false }
     }
 
     fn parts(&self, needs: Needs) -> Result<Parts, Error> {

@@ -43,4 +43,6 @@ pub(crate) struct Needs {
     pub(crate) allocations: bool,
     /// Only samples of them are recorded.
     pub(crate) samples: bool,
+    /// The program has WASI, so the recorder may write files; from a form's `wants`: it can.
+    pub(crate) files: bool,
 }

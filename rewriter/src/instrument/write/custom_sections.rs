@@ -113,7 +113,7 @@ impl<'a> Sections<'a> {
                 NameSection::Unseen => self.names = NameSection::Waits(data_of(content)?),
                 NameSection::Waits(_) | NameSection::Written => self.output.warnings.push(dropped),
             },
-            "target_features" if self.writer.parts.has_memory() => {
+            "target_features" if self.writer.parts.has_memory() || self.writer.parts.in_memory_of_program => {
                 let features = self.writer.parts.features(self.writer.info.memories);
                 let data = data_of(content)?;
                 match custom::target_features(data, &features) {
