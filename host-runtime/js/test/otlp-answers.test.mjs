@@ -122,3 +122,13 @@ test('the environment says how many spans a request has', async () => {
     assert.equal(counts.reduce((sum, count) => sum + count), CALLS);
     assert.equal(Math.max(...counts), 50);
 });
+
+test('a server that counts wrongly, or whose answer can\'t be read', async () => {
+    const minusFive = [10, 11, 8, 0xfb, ...Array(8).fill(255), 1];
+    const answer = (body, type = 'application/x-protobuf') => (response) => response.writeHead(200, { 'content-type': type }).end(Buffer.from(body));
+    assert.match(await sent(answer(minusFive)), new RegExp(`^kperf: ${CALLS} spans sent to `, 'm'));
+    const lost = `^kperf: ${CALLS} of ${CALLS} spans were not delivered to .*: `;
+    assert.match(await sent(answer([10, 6, 8, 255, 255, 255, 255, 15])), new RegExp(`${lost}it rejects ${CALLS} spans: ;`, 'm'));
+    assert.match(await sent(answer([10, 200, 1])), new RegExp(`${lost}its response is not an OTLP message;`, 'm'));
+    assert.match(await sent((response) => response.end(Buffer.alloc(9))), new RegExp(`${lost}its response is not an OTLP message;`, 'm'));
+});

@@ -161,10 +161,10 @@ test('what waits when a page is closed is sent without waiting, once', async () 
 });
 
 test('a response that is not an OTLP message is no acknowledgement', async () => {
-    for (const [type, taken] of [
-        ['text/html; charset=utf-8', 0], ['application/x-protobuf', 3], ['application/json', 3],
+    for (const [type, taken, body = '{}'] of [
+        ['text/html; charset=utf-8', 0], ['application/x-protobuf', 3, ''], ['application/JSON', 3],
     ]) {
-        await answering([{ status: 200, headers: { 'content-type': type }, body: '{}' }], async (endpoint, bodies) => {
+        await answering([{ status: 200, headers: { 'content-type': type }, body }], async (endpoint, bodies) => {
             const exporter = new OtlpExporter({ endpoint });
             exporter.send(request(3));
             const { acknowledged, dropped, failure } = await exporter.settled();
@@ -180,6 +180,12 @@ test('spans that a Collector rejects are not counted as delivered', async () => 
     const body = Buffer.from([10, 8, 8, 2, 18, 4, ...Buffer.from('full')]);
     assert.deepEqual(partialSuccess(body), { rejected: 2, message: 'full' });
     assert.deepEqual(partialSuccess(Buffer.from([10, 0])), { rejected: 0, message: '' });
+    // Negative, of the field 7 with 8 bytes, and malformed: cut, a group, a field 0, a length after the end, a number without end.
+    assert.equal(partialSuccess(Buffer.from([10, 11, 8, 0xfb, ...Array(8).fill(255), 1])).rejected, 0);
+    assert.deepEqual(partialSuccess(Buffer.from([57, ...Array(8).fill(9)])), { rejected: 0, message: '' });
+    for (const bytes of [[10], [123, 125], [0, 0], [10, 200, 1, 8], [8, ...Array(20).fill(255)], [10, 2, 8, 255], [57, 1]]) {
+        assert.equal(partialSuccess(Buffer.from(bytes)), undefined, String(bytes));
+    }
     await answering([{ status: 200, body }], async (endpoint) => {
         const exporter = new OtlpExporter({ endpoint });
         exporter.send(request(5));

@@ -15,9 +15,10 @@ export async function readAnswer(response: Response, bodyOf: (response: Response
     const body = await bodyOf(response);
     if (response.ok) {
         const type = response.headers.get('content-type') ?? '';
-        // A page of a proxy or an app, not a Collector's response.
-        if (body.length > 0 && type !== '' && !/^application\/(x-protobuf|json)/i.test(type)) return { kind: 'refused', message: `its response is not an OTLP message, but ${type}` };
-        return { kind: 'taken', ...partialSuccess(body) };
+        const [, format] = /^application\/(x-protobuf|json)/i.exec(type) ?? [];
+        // Otherwise a page of a proxy or an app, not a Collector's response.
+        const partial = !format && type && body.length > 0 ? undefined : partialSuccess(/json/i.test(format!) ? new Uint8Array() : body);
+        return partial ? { kind: 'taken', ...partial } : { kind: 'refused', message: `its response is not an OTLP message${format || !type ? '' : `, but ${type}`}` };
     }
     const message = `it responds ${response.status} ${response.statusText}`.trim();
     if (!RETRYABLE.has(response.status)) return { kind: 'refused', isTooLarge: response.status === 413, message };
@@ -31,39 +32,47 @@ function retryAfter(text: string | null): number | undefined {
     return Number.isFinite(millis) ? Math.max(0, millis) : undefined;
 }
 
-/** The `partial_success` of an `ExportTraceServiceResponse`: field 1, in it `rejected_spans` = 1 and `error_message` = 2. */
-export function partialSuccess(body: Uint8Array): { rejected: number; message: string } {
+/**
+ * The `partial_success` of an `ExportTraceServiceResponse`: field 1, in it `rejected_spans` = 1 and `error_message` = 2. `undefined` if the
+ * message is malformed.
+ */
+export function partialSuccess(body: Uint8Array): { rejected: number; message: string } | undefined {
     const result = { rejected: 0, message: '' };
-    for (const outer of fields(body)) {
-        if (outer.field !== 1 || typeof outer.value === 'number') continue;
-        for (const { field, value } of fields(outer.value)) {
-            if (field === 1 && typeof value === 'number') result.rejected = value;
-            if (field === 2 && typeof value !== 'number') result.message = new TextDecoder().decode(value);
+    try {
+        for (const outer of fields(body)) {
+            if (outer.field !== 1 || typeof outer.value === 'number') continue;
+            for (const { field, value } of fields(outer.value)) {
+                // Negative numbers are at least 2^63.
+                if (field === 1 && typeof value === 'number' && value < 2 ** 63) result.rejected = value;
+                if (field === 2 && typeof value !== 'number') result.message = new TextDecoder().decode(value);
+            }
         }
+        return result;
+    } catch {
+        return undefined;
     }
-    return result;
 }
 
-/** A message's varint and length-delimited fields, up to the first of another type. */
+/** A message's fields. Throws at the end if the message is malformed. */
 function* fields(bytes: Uint8Array): Generator<{ field: number; value: number | Uint8Array }> {
     let at = 0;
     const varint = (): number => {
         let value = 0;
-        for (let scale = 1; at < bytes.length; scale *= 128) {
+        for (let scale = 1; ; scale *= 128) {
             const byte = bytes[at++]!;
             value += (byte & 127) * scale;
-            if (byte < 128) break;
+            // Past the end it is `undefined`.
+            if (!(byte > 127)) return value;
         }
-        return value;
     };
     while (at < bytes.length) {
         const tag = varint();
         const [field, type] = [tag >>> 3, tag & 7];
-        const number = varint();
-        if (type === 0) yield { field, value: number };
-        else if (type === 2) {
-            yield { field, value: bytes.subarray(at, at + number) };
-            at += number;
-        } else return;
+        const number = type === 0 || type === 2 ? varint() : type === 1 ? 8 : type === 5 ? 4 : NaN;
+        if (type > 0) at += number;
+        // No field has the number 0.
+        if (field === 0) at = NaN;
+        yield { field, value: type > 0 ? bytes.subarray(at - number, at) : number };
     }
+    if (at !== bytes.length) throw 0;
 }

@@ -112,16 +112,19 @@ export class OtlpExporter {
         const deadline = performance.now() + (this.#stoppedUntil ? 0 : giveUpAfter);
         for (let wait = FIRST_WAIT; ; wait = Math.min(2 * wait, MAX_WAIT)) {
             const answer = await this.#post(headers, packed ?? request.body);
-            const isRejected = answer.kind === 'taken' && answer.rejected > 0;
-            this.trouble = answer.kind !== 'taken' ? answer.message : isRejected ? 'it rejects some spans' : undefined;
             if (answer.kind === 'taken') {
+                const { delivery } = this;
+                // A server may count wrongly.
+                const rejected = Math.min(answer.rejected, request.spans);
                 this.#stoppedUntil = 0;
-                this.delivery.requests++;
-                this.delivery.acknowledged += request.spans - answer.rejected;
-                this.delivery.rejected += answer.rejected;
-                if (answer.rejected > 0) this.delivery.failure ??= `it rejects ${answer.rejected} spans: ${answer.message}`;
+                delivery.requests++;
+                delivery.acknowledged += request.spans - rejected;
+                delivery.rejected += rejected;
+                if (rejected > 0) delivery.failure ??= `it rejects ${rejected} spans: ${answer.message}`;
+                this.trouble = rejected > 0 ? 'it rejects some spans' : undefined;
                 return;
             }
+            this.trouble = answer.message;
             // From half to one and a half, so that clients that failed together don't retry together.
             const pause = answer.kind === 'retry' ? Math.max(SHORTEST_WAIT, answer.after ?? wait * (0.5 + Math.random())) : 0;
             if (answer.kind === 'refused') {
