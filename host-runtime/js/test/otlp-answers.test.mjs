@@ -19,7 +19,7 @@ const PROGRAM = `
 `;
 
 /** Runs the program with a server that answers its requests. Returns its lines and its exit code. */
-async function sent(answer, env = {}) {
+async function sent(answer, env = {}, { program = PROGRAM, limit = 'unlimited', code = 0 } = {}) {
     const server = createServer(async (request, response) => {
         const parts = [];
         for await (const part of request) parts.push(part);
@@ -28,17 +28,17 @@ async function sent(answer, env = {}) {
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const cwd = mkdtempSync(join(work, 'run-'));
-    writeFileSync(join(cwd, 'app.mjs'), PROGRAM);
+    writeFileSync(join(cwd, 'app.mjs'), program);
     const OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${server.address().port}`;
-    const child = spawn(process.execPath, ['--no-warnings', '--import', REGISTER, 'app.mjs'], {
+    const child = spawn('bash', ['-c', `ulimit -f ${limit}; exec "$@"`, '', process.execPath, '--no-warnings', '--import', REGISTER, 'app.mjs'], {
         cwd, stdio: ['ignore', 'inherit', 'pipe'], env: { ...process.env, KPERF_SPAN_RATE: 'all', OTEL_EXPORTER_OTLP_ENDPOINT, ...env },
     });
     let stderr = '';
     child.stderr.on('data', (text) => (stderr += text));
-    const [code] = await once(child, 'close');
+    const [ended] = await once(child, 'close');
     server.closeAllConnections();
     server.close();
-    assert.equal(code, 0, stderr);
+    assert.equal(ended, code, stderr);
     return stderr;
 }
 
@@ -131,4 +131,23 @@ test('a server that counts wrongly, or whose answer can\'t be read', async () =>
     assert.match(await sent(answer([10, 6, 8, 255, 255, 255, 255, 15])), new RegExp(`${lost}it rejects ${CALLS} spans: ;`, 'm'));
     assert.match(await sent(answer([10, 200, 1])), new RegExp(`${lost}its response is not an OTLP message;`, 'm'));
     assert.match(await sent((response) => response.end(Buffer.alloc(9))), new RegExp(`${lost}its response is not an OTLP message;`, 'm'));
+});
+
+test('a full disk, and what of the spans was sent', { skip: process.platform !== 'linux' && 'needs /dev/full' }, async () => {
+    let count = 0;
+    const taken = (response, body) => {
+        count += idsOf(body).length;
+        response.end();
+    };
+    const none = /^kperf: .*ENOSPC.*; spans come from its file, so none of them were sent$/m;
+    for (const end of ['', 'process.kill(process.pid, "SIGTERM"); setTimeout(() => {}, 1e5);']) {
+        const program = PROGRAM + end;
+        assert.match(await sent(taken, { KPERF_TRACE: '/dev/full' }, { program, code: end ? null : 0 }), none);
+    }
+    assert.equal(count, 0);
+    // 64 KiB have room for the first of these calls; their spans are sent before the end.
+    const program = `${PROGRAM} for (let n = 0; n < 400; n++) instance.exports.fib(20);`;
+    const lines = await sent(taken, { KPERF_CACHE: '0' }, { program, limit: 64 });
+    const [, number] = /^kperf: .*EFBIG.*; spans come from its file, so (\d+) of them were sent$/m.exec(lines) ?? [];
+    assert.deepEqual([Number(number), count > 0], [count, true], lines);
 });

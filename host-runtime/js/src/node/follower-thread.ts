@@ -8,6 +8,7 @@ import { TraceCore, type SpansRequest } from '../common/trace/core.js';
 import { OtlpExporter } from '../common/otlp/exporter.js';
 import { halvesOf } from '../common/otlp/request.js';
 import { SpanRate } from '../common/otlp/span-rate.js';
+import { reasonOf } from '../common/warn.js';
 import { coreModule } from './core.js';
 import { bodyOf } from './response-body.js';
 import { OWN_PATH, Follower, type Followed, type FollowerData } from './follower.js';
@@ -48,6 +49,7 @@ async function follow({ path, options }: FollowerData): Promise<Followed> {
             await exporter.room();
         }
     };
+    let failure: string | undefined;
     try {
         for (;;) {
             // Read before the file, so that bytes that come in between are found next time.
@@ -65,12 +67,13 @@ async function follow({ path, options }: FollowerData): Promise<Followed> {
         }
         core.end();
         await send();
-    } finally {
-        closeSync(file);
-        // Also after a failure: requests may be on their way.
-        await exporter.settled();
+    } catch (error) {
+        failure = reasonOf(error);
     }
-    return { delivery: exporter.delivery, ...(rate && { left: rate.left }) };
+    closeSync(file);
+    // Also after a failure: requests may be on their way.
+    await exporter.settled();
+    return { delivery: exporter.delivery, ...(failure !== undefined && { failure }), ...(rate && { left: rate.left }) };
 }
 
 function sleep(): Promise<void> {

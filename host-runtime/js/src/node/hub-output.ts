@@ -6,6 +6,7 @@ import type { Output } from '../common/recorder/output.js';
 import type { ClockInfo, Header, Summary } from '../common/trace/trace.js';
 import type { Followed } from './follower.js';
 import { Hub, Message } from './hub.js';
+import { sentOfBroken } from './last-lines.js';
 import type { Written } from './writer-thread.js';
 
 const PATIENCE = 60_000;
@@ -52,11 +53,12 @@ export class HubOutput implements Output {
         const { summary: input } = ending;
         this.#sendJson(Message.Finish, ending);
         const answer = this.#hub.wait(this.#patience);
-        if (answer === undefined) throw new Error(`kperf: the trace is cut off: ${this.#hub.isOver ? 'the writer\'s thread has ended' : `writing takes longer than ${this.#patience / 1000} s`}`);
+        const broken = (why: string): Error => new Error(`kperf: ${why}${sentOfBroken(this.#follower?.finish())}`);
+        if (answer === undefined) throw broken(`the trace is cut off: ${this.#hub.isOver ? 'the writer\'s thread has ended' : `writing takes longer than ${this.#patience / 1000} s`}`);
         const { summary, failure, other } = JSON.parse(answer) as Written;
         if (failure !== undefined) {
             const loss = summary ? `${summary.dropped_events} events are not in the trace` : 'the trace is cut off';
-            throw new Error(`kperf: ${loss}: ${failure}`);
+            throw broken(`${loss}: ${failure}`);
         }
         if (!summary) return { ...input, events: 0, blocks: 0, dropped_events: 0, probes: 0 };
         return { ...input, ...summary, ...(other !== undefined && { other }), ...(this.#follower && { sent: this.#follower.finish() }) };

@@ -28,6 +28,11 @@ export function lastLines(summary: Summary, isProfile: boolean, { path, quiet, o
     return lines.map((line) => `kperf: ${line}\n`);
 }
 
+/** What to add to the error of a trace that could not be written, from whose file spans are sent. */
+export function sentOfBroken(sent: Summary['sent']): string {
+    return sent ? `; spans come from its file, so ${sent.delivery?.acknowledged || 'none'} of them were sent` : '';
+}
+
 /** The delivery of spans; if `quiet` only failures. */
 function sentLines(sent: Summary['sent'], path: string, quiet: boolean, otlp: OtlpOptions | undefined): string[] {
     if (!otlp || !sent) return [];

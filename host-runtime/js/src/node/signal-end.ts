@@ -8,7 +8,7 @@ import { SamplerControl } from '../common/profile/sampler.js';
 import { Follower, type Followed } from './follower.js';
 import { Hub } from './hub.js';
 import { HubOutput } from './hub-output.js';
-import { lastLines, type LastLines } from './last-lines.js';
+import { lastLines, sentOfBroken, type LastLines } from './last-lines.js';
 import { endSampler } from './sampler.js';
 import { threadOffset } from './thread.js';
 
@@ -42,12 +42,13 @@ export async function endTrace({ hub, origin, ticker, sampler, follower, lines }
         queue.park();
     };
     let text: string;
+    const sending = follower && new Follower(follower);
     try {
         const summary = new HubOutput(queue, clockwork, stopOthers, undefined, PATIENCE).finish(outcome, Reason.Interrupted);
-        const sent = follower && (await sentBy(new Follower(follower)));
+        const sent = sending && (await sentBy(sending));
         text = lastLines({ ...summary, ...(sent && { sent }) }, isProfile, lines).join('');
     } catch (error) {
-        text = `${error instanceof Error ? error.message : String(error)}\n`;
+        text = `${error instanceof Error ? error.message : String(error)}${sentOfBroken(sending && (await sentBy(sending)))}\n`;
     }
     writeSync(2, text);
 }
