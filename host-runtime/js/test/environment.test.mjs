@@ -39,6 +39,8 @@ test('instructions are counted, whichever form the probes have', () => {
 
 test('settings that make no sense end the process before it does anything', () => {
     for (const [env, said] of [
+        ...['QUIET', 'CALIBRATE', 'IMPORTS', 'EXPORTS']
+            .map((name) => [{ [`KPERF_${name}`]: 'maybe' }, `KPERF_${name} is \`maybe\`: use 1 or 0`]),
         [{ KPERF_INLINING: '0' }, "KPERF_INLINING was removed: KPERF_PROBE=import keeps V8's limits of inlining"],
         [
             { KPERF_WEIGHTS: 'fuel' },

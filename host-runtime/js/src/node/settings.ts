@@ -40,8 +40,8 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
         /** Unset: the first module decides. */
         record: record as 'trace' | 'profile' | undefined,
         sampling,
-        calibrate: env['KPERF_CALIBRATE'] === undefined ? clock !== 'test' : isTrue(env['KPERF_CALIBRATE']),
-        quiet: isTrue(env['KPERF_QUIET']),
+        calibrate: isOn(env, 'KPERF_CALIBRATE', clock !== 'test'),
+        quiet: isOn(env, 'KPERF_QUIET', false),
         /** Unset: modules get no probes when they are loaded. */
         loading: loadingFromEnvironment(env),
         ...sendingFromEnvironment(env),
@@ -84,8 +84,8 @@ function loadingFromEnvironment(env: NodeJS.ProcessEnv): LoadingSettings | undef
         skip: patterns(env['KPERF_SKIP']),
         match: oneOf(env, 'KPERF_MATCH', ['auto', 'glob', 'regex', 'text']),
         min_instructions: Number(min ?? 0),
-        exports: isTrue(env['KPERF_EXPORTS']),
-        imports: env['KPERF_IMPORTS'] === undefined ? tellsImports(env) : isTrue(env['KPERF_IMPORTS']),
+        exports: isOn(env, 'KPERF_EXPORTS', false),
+        imports: isOn(env, 'KPERF_IMPORTS', tellsImports(env)),
         leaf: oneOf(env, 'KPERF_LEAF', ['time', 'count']),
         clock: counts ? 'instructions' : 'host',
         ...allocationsOf({ sample: env['KPERF_ALLOCATIONS'], allocator: env['KPERF_ALLOCATOR'], isProfile }),
@@ -153,6 +153,14 @@ function naming(names: readonly string[], parse: () => unknown): void {
     } catch (error) {
         throw new TypeError(`${names.join(', ')}: ${reasonOf(error)}`);
     }
+}
+
+/** A switch of ours. */
+function isOn(env: NodeJS.ProcessEnv, name: string, unset: boolean): boolean {
+    const value = env[name];
+    if (value === undefined) return unset;
+    if (isTrue(value) || ['0', 'false', 'no', 'off'].includes(value.toLowerCase())) return isTrue(value);
+    throw new TypeError(`${name} is \`${value}\`: use 1 or 0`);
 }
 
 function isTrue(value: string | undefined): boolean {
