@@ -61,11 +61,11 @@ for (const how of ['', 'exit', 'throw']) {
 
 test('without a Collector the trace is there, and it is said', () => {
     const { status, stderr } =
-        run({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:9/v1/traces', KPERF_SPAN_MAX_SPANS: '10' });
+        run({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:2/v1/traces', KPERF_SPAN_MAX_SPANS: '10' });
     assert.equal(status, 0);
     assert.match(
         stderr,
-        /^kperf: 10 of 10 spans were not delivered to http:\/\/127\.0\.0\.1:9\/v1\/traces: .*; `kperf-wasm send .*life\.kperf` sends them again$/m,
+        /^kperf: 10 of 10 spans were not delivered to http:\/\/127\.0\.0\.1:2\/v1\/traces: .*; `kperf-wasm send .*life\.kperf` sends them again$/m,
     );
     assert.equal(JSON.parse(kperf('report', join(work, 'life.kperf'), '--format', 'json')).calls > 10_000, true);
 });
@@ -201,10 +201,10 @@ test('the environment says where spans go', () => {
     );
     assert.equal(tracesUrl(otlpFromEnvironment({ OTEL_TRACES_EXPORTER: 'otlp' })), 'http://localhost:4318/v1/traces');
     const options = otlpFromEnvironment({
-        OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a:1/b/', OTEL_EXPORTER_OTLP_HEADERS: 'key=a%2Cb, other=c', OTEL_EXPORTER_OTLP_TIMEOUT: '7',
+        OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a:2/b/', OTEL_EXPORTER_OTLP_HEADERS: 'key=a%2Cb, other=c', OTEL_EXPORTER_OTLP_TIMEOUT: '7',
         KPERF_SPAN_MIN_NANOS: '1000', OTEL_EXPORTER_OTLP_COMPRESSION: 'none',
     });
-    assert.equal(tracesUrl(options), 'http://a:1/b/v1/traces');
+    assert.equal(tracesUrl(options), 'http://a:2/b/v1/traces');
     assert.deepEqual(
         [options.headers, options.timeout, options.compression, options.spans],
         [{ key: 'a,b', other: 'c' }, 7, 'none', { min_nanos: 1000 }],
@@ -219,7 +219,7 @@ test('the environment says where spans go', () => {
         () => otlpFromEnvironment({ ...url, KPERF_SPAN_MAX_SPANS: 'many' }),
         /KPERF_SPAN_MAX_SPANS=many: not a whole number/,
     );
-    assert.throws(() => otlpFromEnvironment({ ...url, OTEL_EXPORTER_OTLP_HEADERS: 'x' }), /`x` is not key=value/);
+    assert.throws(() => otlpFromEnvironment({ ...url, OTEL_EXPORTER_OTLP_HEADERS: 'x' }), /pair 1 is not key=value/);
 });
 
 /** Runs something with a sink, and returns the Collector's spans. */

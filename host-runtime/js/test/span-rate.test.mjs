@@ -126,12 +126,19 @@ test('an endpoint in the environment gets at most 1000 spans a second, unless mo
 });
 
 test('settings of OpenTelemetry that are impossible here leave the trace, and the program runs', () => {
-    const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' };
+    const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:2' };
     for (const [env, why] of [
         [{ ...endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, /OTEL_EXPORTER_OTLP_PROTOCOL=grpc: only http\/protobuf/],
         [{ ...endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }, /OTEL_EXPORTER_OTLP_PROTOCOL=http\/json: only/],
         [{ ...endpoint, OTEL_EXPORTER_OTLP_COMPRESSION: 'zstd' }, /OTEL_EXPORTER_OTLP_COMPRESSION=zstd: use gzip/],
-        [{ ...endpoint, OTEL_EXPORTER_OTLP_HEADERS: 'x' }, /OTEL_EXPORTER_OTLP_HEADERS: `x` is not key=value/],
+        [{ ...endpoint, OTEL_EXPORTER_OTLP_HEADERS: 'x' }, /OTEL_EXPORTER_OTLP_HEADERS: pair 1 is not key=value/],
+        [{ ...endpoint, OTEL_EXPORTER_OTLP_HEADERS: 'x y=secret' }, /OTEL_EXPORTER_OTLP_HEADERS: `x y` or its value/],
+        [{ ...endpoint, OTEL_EXPORTER_OTLP_HEADERS: 'x=%secret' }, /OTEL_EXPORTER_OTLP_HEADERS: pair 1 is not percent-/],
+        [{ ...endpoint, OTEL_EXPORTER_OTLP_TIMEOUT: '0' }, /OTEL_EXPORTER_OTLP_TIMEOUT=0: use 1 to 2147483647/],
+        [{ ...endpoint, OTEL_EXPORTER_OTLP_TIMEOUT: '9999999999' }, /OTEL_EXPORTER_OTLP_TIMEOUT=9999999999: use 1 to/],
+        [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }, /port 9 of `http:\/\/127\.0\.0\.1:9` is reserved/],
+        [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://me:secret@127.0.0.1:2' }, /the Collector's URL has credentials/],
+        [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'me:secret@127.0.0.1:2' }, /the Collector's URL has credentials/],
         [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'nosuch' }, /`nosuch` is not an http or https URL/],
         [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'localhost:4318' }, /`localhost:4318` is not an http or https URL/],
         [{ ...endpoint, KPERF_CLOCK: 'instructions' }, /KPERF_CLOCK=instructions has no times/],
@@ -141,7 +148,17 @@ test('settings of OpenTelemetry that are impossible here leave the trace, and th
         const [first, ...others] = stderr.trimEnd().split('\n');
         assert.match(first, /^kperf: no spans are sent, only app\.kperf is written: /);
         assert.match(first, why);
+        assert.doesNotMatch(stderr, /secret/);
         assert.match(others.join('\n'), /^kperf: 30 events of 1 functions: kperf-wasm report app\.kperf$/);
         assert.equal(callsOf(trace, 'fib'), FEW);
+    }
+});
+
+test('limits of spans that are out of range end the process before it does anything', () => {
+    for (const [name, value] of [['MIN_NANOS', '99999999999999999999'], ['MAX_SPANS', '1e400'], ['MAX_DEPTH', '4294967296']]) {
+        const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:2', [`KPERF_SPAN_${name}`]: value };
+        const { status, stdout, stderr } = run(`console.log('it runs');`, { env });
+        assert.deepEqual([status, stdout], [1, '']);
+        assert.match(stderr, new RegExp(`^kperf: KPERF_SPAN_${name}=${value}: `));
     }
 });
