@@ -30,8 +30,9 @@ async function sent(answer, env = {}, { program = PROGRAM, limit = 'unlimited', 
     const cwd = mkdtempSync(join(work, 'run-'));
     writeFileSync(join(cwd, 'app.mjs'), program);
     const OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${server.address().port}`;
+    // No request before the end is partial, however slow the machine is.
     const child = spawn('bash', ['-c', `ulimit -f ${limit}; exec "$@"`, '', process.execPath, '--no-warnings', '--import', REGISTER, 'app.mjs'], {
-        cwd, stdio: ['ignore', 'inherit', 'pipe'], env: { ...process.env, KPERF_SPAN_RATE: 'all', OTEL_EXPORTER_OTLP_ENDPOINT, ...env },
+        cwd, stdio: ['ignore', 'inherit', 'pipe'], env: { ...process.env, KPERF_SPAN_RATE: 'all', OTEL_BSP_SCHEDULE_DELAY: '1000000', OTEL_EXPORTER_OTLP_ENDPOINT, ...env },
     });
     let stderr = '';
     child.stderr.on('data', (text) => (stderr += text));
