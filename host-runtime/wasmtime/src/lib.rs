@@ -233,6 +233,7 @@ mod clock;
 #[cfg(feature = "component-model")]
 mod component;
 mod error;
+mod functions;
 #[cfg(feature = "instrument")]
 mod instrument;
 mod keep;

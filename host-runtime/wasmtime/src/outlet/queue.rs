@@ -3,7 +3,7 @@
 mod message;
 mod spare;
 
-pub(crate) use message::{Block, Message, Pause, Suspension};
+pub(crate) use message::{Block, Message, Pause, Suspension, Wanted};
 pub(crate) use spare::Spare;
 
 use crate::clock::source::Clock;

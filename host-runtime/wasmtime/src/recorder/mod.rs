@@ -4,6 +4,6 @@ pub(crate) mod builder;
 #[cfg(feature = "compiler")]
 pub(crate) mod calibrate;
 pub(crate) mod handle;
-pub(crate) mod perf_map;
+mod perf_map;
 pub(crate) mod pool;
 pub(crate) mod symbols;

@@ -5,8 +5,10 @@
 
 use super::handle::Recorder;
 use crate::error::{ErrorKind, Result};
+use crate::functions::by_index;
+use kperf_abi::SymbolTable;
+#[cfg(feature = "component-model")]
 use kperf_abi::symbols::Symbol;
-use kperf_abi::{SymbolTable, names};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
@@ -14,7 +16,7 @@ use std::io::{self, Write as _};
 use std::sync::{Mutex, PoisonError};
 #[cfg(feature = "component-model")]
 use wasmtime::component::Component;
-use wasmtime::{ExternType, ImportType, Module, ModuleFunction};
+use wasmtime::{Module, ModuleFunction};
 
 /// The file of this process, and the process: a child made by `fork` begins its own.
 static FILE: Mutex<Option<(u32, File)>> = Mutex::new(None);
@@ -74,17 +76,6 @@ impl Recorder {
             |function: &ModuleFunction| names.get(function.name.as_deref()?).map(|name| name.to_string());
         add(component.text(), component.functions(), name)
     }
-}
-
-/// The functions of a symbol table, by their index in the module, with probes or without.
-pub(crate) fn by_index<'a>(
-    module: &Module,
-    table: &'a SymbolTable,
-) -> impl Iterator<Item = (u32, &'a Symbol)> + use<'a> {
-    let functions = module.imports().filter(|import| matches!(import.ty(), ExternType::Func(_)));
-    let is_ours = |import: &ImportType<'_>| names::is_of_probes(import.module(), import.name());
-    let (added, original): (Vec<_>, Vec<_>) = functions.partition(is_ours);
-    table.placed((added.len() + original.len()) as u32, added.len() as u32)
 }
 
 /// Appends the lines of functions. Those without a name of ours have the engine's.

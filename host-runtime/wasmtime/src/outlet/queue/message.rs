@@ -1,6 +1,9 @@
 //! Messages to the writer.
-use crate::writer::keep::Wanted;
+
 use kperf_trace::{CallParent, Stall, Summary, Wait, Window};
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc::Sender;
 
 /// A message to the writer.
 pub(crate) enum Message {
@@ -86,4 +89,12 @@ impl Block {
             + size_of_val(&*self.suspensions)
             + size_of_val(&*self.pauses)
     }
+}
+
+/// A dump that is asked for.
+pub(crate) enum Wanted {
+    /// At a path. Its end is reported.
+    At(PathBuf, Sender<io::Result<()>>),
+    /// At the next numbered path, with the reason.
+    Numbered(String),
 }

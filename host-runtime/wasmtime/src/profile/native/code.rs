@@ -1,6 +1,6 @@
 //! Where the functions of a module are in this process.
 
-use crate::recorder::perf_map::by_index;
+use crate::functions::by_index;
 use kperf_abi::{Codes, FuncId, FunctionCode, SymbolTable};
 use std::collections::HashMap;
 use std::ops::Range;

@@ -10,7 +10,7 @@ use super::open_calls::OpenCalls;
 use crate::keep::Keep;
 use crate::outlet::Outlet;
 use crate::outlet::notice::Notice;
-use crate::outlet::queue::Message;
+use crate::outlet::queue::{Message, Wanted};
 use dump::Dump;
 pub(crate) use dump::numbered;
 use fold::{Fold, Folded, Watched};
@@ -30,14 +30,6 @@ const MOST_AUTOMATIC: u32 = 16;
 const MOST: u32 = 100;
 /// The least time between the beginnings of two of these.
 const APART: Duration = Duration::from_secs(1);
-
-/// A dump that is asked for.
-pub(crate) enum Wanted {
-    /// At a path. Its end is reported.
-    At(PathBuf, Sender<io::Result<()>>),
-    /// At the next numbered path, with the reason.
-    Numbered(String),
-}
 
 /// Where a dump goes.
 struct Target {
