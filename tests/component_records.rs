@@ -28,7 +28,9 @@ fn a_profile_counts_the_calls_that_a_trace_has() {
         .map(|f| (f["name"].as_str().unwrap().to_owned(), f["calls"].as_u64().unwrap()))
         .collect();
     assert_eq!(counted, folder.calls("trace.kperf"));
-    let largest = functions.iter().max_by_key(|f| f["self_nanos"].as_u64()).unwrap();
+    // Other programs may have the processor while the export is entered, and its time is the wall's.
+    let own = functions.iter().filter(|f| f["name"].as_str().unwrap().starts_with("command::"));
+    let largest = own.max_by_key(|f| f["self_nanos"].as_u64()).unwrap();
     assert_eq!(largest["name"], "command::fibonacci");
     // Slow calls are listed one by one, from the component's export on.
     let tree = folder.run(&["replay", "profile.kperf"]).stdout;
