@@ -242,7 +242,7 @@ fn dumped(describe: impl FnOnce(Keep) -> Keep, calls: &[(&str, i32)]) -> Vec<Rea
     assert_eq!(names, expected);
     (1..=names.len())
         .map(|n| {
-            read_file(&folder.path().join(if n == 1 { "app.kperf".into() } else { format!("app.{n}.kperf") }))
+            read_file(folder.path().join(if n == 1 { "app.kperf".into() } else { format!("app.{n}.kperf") }))
         })
         .collect()
 }
