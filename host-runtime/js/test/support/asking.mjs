@@ -30,7 +30,7 @@ export function postPart(server, trace, part, body, { last, unsent, gzip } = {})
 
 /** The answer to a module that is to get probes. */
 export function postModule(server, wasm) {
-    return get(server, '/.kperf/probe?name=m&id_base=0', { 'kperf-probe': '1' }, 'POST', wasm);
+    return get(server, '/.kperf/probe?name=m&id_base=0&form=alone', { 'kperf-probe': '1' }, 'POST', wasm);
 }
 
 /** The answer to these bytes, until the other side closes or is silent for a while. */
