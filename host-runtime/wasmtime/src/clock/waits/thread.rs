@@ -281,18 +281,25 @@ mod tests {
     #[test]
     fn processor_time_and_waits_are_all_of_the_time() {
         beside_others(|| {
-            let Some((sums, unplaced, wall, cpu)) = waited(true) else { return };
-            let [processor, own, other] = sums;
-            assert_eq!(other, 0);
-            if processor + own == 0 {
-                // It is forbidden here: the sum is known.
+            for tries_left in (0..3).rev() {
+                let Some((sums, unplaced, wall, cpu)) = waited(true) else { return };
+                let [processor, own, other] = sums;
+                assert_eq!(other, 0);
+                if processor + own == 0 {
+                    // It is forbidden here: the sum is known.
+                    return;
+                }
+                let all = cpu + processor + own;
+                // The thread may lose its processor between the readings of two clocks.
+                if tries_left > 0 && (unplaced > 0 || all.abs_diff(wall) >= wall / 50) {
+                    continue;
+                }
+                assert_eq!(unplaced, 0);
+                assert!(all.abs_diff(wall) < wall / 50, "{cpu} + {processor} + {own} of {wall}");
+                assert!(own > 39_000_000, "{own}");
+                assert!(processor > 1_000_000, "{processor}");
                 return;
             }
-            assert_eq!(unplaced, 0);
-            let all = cpu + processor + own;
-            assert!(all.abs_diff(wall) < wall / 50, "{cpu} + {processor} + {own} of {wall}");
-            assert!(own > 39_000_000, "{own}");
-            assert!(processor > 1_000_000, "{processor}");
         });
     }
 
