@@ -297,8 +297,10 @@ fn masked(line: &str) -> String {
     });
     // Said only where it is a hundredth or more of the time.
     static PAUSES: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r", \S+ \S+ of it (in the recorder|waiting for a processor|in waits of its own) \([^)]*\)")
-            .unwrap()
+        Regex::new(
+            r", \S+ \S+( of it)? (in the recorder|waiting for a processor|in waits of its own) \([^)]*\)",
+        )
+        .unwrap()
     });
     static CLOCK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^(# )?clock:?\s.*").unwrap());
     static SAMPLES: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[\d,]+ samples").unwrap());
