@@ -12,7 +12,7 @@ export interface Field {
     value: number;
 }
 
-/** Throws if the message is malformed, also at a group. */
+/** Throws at the end if the message is malformed, also at a group. */
 export function* fieldsOf(message: Uint8Array): Generator<Field> {
     let at = 0;
     const varint = (): number => {
@@ -20,20 +20,21 @@ export function* fieldsOf(message: Uint8Array): Generator<Field> {
         for (let scale = 1; ; scale *= 128) {
             const byte = message[at++]!;
             value += (byte & 127) * scale;
-            if (byte < 128) return value;
-            // After the end or ten bytes.
-            if (!(byte && scale < 2 ** 63)) throw new RangeError('malformed message');
+            // Past the end it is `undefined`.
+            if (!(byte > 127)) return value;
         }
     };
     while (at < message.length) {
         const start = at;
         const tag = varint();
-        const [number, type] = [tag >>> 3, tag & 7];
-        let content = at;
-        const value = type === 0 || type === 2 ? varint() : type === 1 ? 8 : type === 5 ? 4 : NaN;
-        if (type === 2) content = at;
-        const end = type === 0 ? at : content + value;
-        if (!(number && (at = end) <= message.length)) throw new RangeError('malformed message');
-        yield { number, start, content, end, value };
+        const type = tag & 7;
+        // A varint, a length, or one of the fixed lengths.
+        const value = type & 5 ? { 1: 8, 5: 4 }[type]! : varint();
+        const content = at;
+        if (type) at += value;
+        // No field has the number 0.
+        if (tag < 8) at = NaN;
+        yield { number: tag >>> 3, start, content, end: at, value };
     }
+    if (at !== message.length) throw Error('malformed');
 }
