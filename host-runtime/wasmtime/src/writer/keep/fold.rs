@@ -100,6 +100,10 @@ impl Fold {
         for (_, words) in later.filter_map(|block| BlockHeader::split(block)) {
             all.extend(word::steps(words).filter_map(|step| match step {
                 Step::Word(_, Effect::Opens(id)) => Some((id, 1)),
+                Step::Word(word, _) => match Word::decode(word) {
+                    Some(Word::Leaf(id)) => Some((id, 1)),
+                    _ => None,
+                },
                 _ => None,
             }));
         }
@@ -346,6 +350,9 @@ mod tests {
                 }
                 expected.follow(&block);
                 simply(&block, &mut calls);
+                // A dump that comes before it is folded counts it too.
+                let counted = || calls.iter().map(|(&id, &calls)| (id, calls)).collect::<Vec<_>>();
+                assert_eq!(fold.calls([&block].into_iter()), counted(), "{words:?}");
                 let folded = fold.block(&block, &mut open);
                 changed.apply(&folded.change.expect("one stack"));
                 assert_eq!(changed.opening(), expected.opening(), "{words:?}");
