@@ -41,6 +41,8 @@ pub enum ErrorKind {
     NoAge,
     /// A dump can't be written.
     Dump(io::Error),
+    /// The recorder's own thread would wait for itself.
+    OwnThread,
     /// The engine can't run the recorder module.
     Engine(Box<dyn std::error::Error + Send + Sync>),
     /// The store belongs to another engine than the recorder.
@@ -121,6 +123,9 @@ impl fmt::Display for Error {
             ErrorKind::NoAge => {
                 f.write_str("instructions are the clock, by which events have no age: keep a number of bytes")
             }
+            ErrorKind::OwnThread => f.write_str(
+                "the recorder's own thread, which reports notices, can't wait for a dump: call `Recorder::request_dump`",
+            ),
             ErrorKind::Dump(_) => f.write_str("the last events can't be written"),
             ErrorKind::PerfMap(_) => {
                 write!(f, "failed to write names to `/tmp/perf-{}.map`", std::process::id())

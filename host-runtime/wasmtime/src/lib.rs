@@ -239,6 +239,7 @@ mod instrument;
 mod keep;
 mod lanes;
 mod link;
+mod numbered;
 mod outlet;
 mod profile;
 mod recorder;

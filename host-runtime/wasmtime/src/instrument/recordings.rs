@@ -3,8 +3,8 @@
 use super::lanes::{LanesByStore, StoreTable};
 use super::options::{InstrumentOptions, To};
 use crate::error::{ErrorKind, Result};
+use crate::numbered::numbered;
 use crate::recorder::handle::Recorder;
-use crate::writer::keep::numbered;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{PathBuf, absolute};

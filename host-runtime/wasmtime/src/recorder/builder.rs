@@ -304,7 +304,7 @@ impl Builder {
         let lanes = recorder.recording.lanes.clone();
         let flushes = Flushes::new(flush_every, move |room| Lanes::take_words(&lanes, room));
         let thread = std::thread::Builder::new()
-            .name("kperf-writer".into())
+            .name(writer::THREAD.into())
             .spawn(move || {
                 let write = || writer::write(files, &outlet, anchors, flushes, keeper);
                 std::panic::catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|panic| {

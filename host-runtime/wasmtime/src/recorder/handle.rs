@@ -14,6 +14,7 @@ use crate::link::module::{Linking, failed};
 use crate::outlet::queue::{Message, Wanted};
 use crate::outlet::stats::Stats;
 use crate::recording::Recording;
+use crate::writer;
 use kperf_abi::word::Reason;
 use kperf_trace::Summary;
 use std::path::Path;
@@ -233,12 +234,18 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// If the recorder keeps nothing, if the file can't be written (then there is none, or the old one), or if the recording is
-    /// finished.
+    /// If the recorder keeps nothing, if the file can't be written (then there is none, or the old one), if the recording is
+    /// finished, or if the recorder's own thread calls it, which reports notices: the dump would wait for itself.
     pub fn dump(&self, path: impl AsRef<Path>) -> Result<()> {
         self.recording.check_open()?;
         if self.recording.keeps == Keeps::Nothing {
             return Err(ErrorKind::KeepsNothing.into());
+        }
+        if std::thread::current()
+            .name()
+            .is_some_and(|name| [writer::THREAD, writer::keep::THREAD].contains(&name))
+        {
+            return Err(ErrorKind::OwnThread.into());
         }
         let (done, written) = mpsc::channel();
         let path = path.as_ref().to_owned();

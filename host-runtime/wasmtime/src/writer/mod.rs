@@ -32,6 +32,9 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+/// The name of the writer's thread.
+pub(crate) const THREAD: &str = "kperf-writer";
+
 /// The trace's summary, and the sink's first error.
 pub(crate) type Written = (Summary, Option<io::Error>);
 

@@ -5,12 +5,12 @@ use crate::common::*;
 use kperf_abi::FuncId;
 use kperf_rewriter::Recording;
 use kperf_trace::{Event, Item, Kept, Summary, TraceReader};
-use kperf_wasmtime::{Builder, ClockChoice, ErrorKind, HostLane, Keep, Recorder, TraceContext};
+use kperf_wasmtime::{Builder, ClockChoice, ErrorKind, HostLane, Keep, Notice, Recorder, TraceContext};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::Duration;
 use wasmtime::{Engine, Instance, Linker, Store};
 
@@ -312,6 +312,28 @@ fn what_can_t_be_kept_is_refused() {
     let age = counting(Keep::last(Duration::from_secs(1))).err().unwrap();
     assert!(matches!(age.kind(), ErrorKind::NoAge), "{age:?}");
     counting(Keep::bytes(0)).unwrap();
+}
+
+/// What reports that a dump is written can't wait for another.
+#[test]
+fn a_notice_can_t_wait_for_a_dump() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = engine();
+    let recorder = Arc::new(OnceLock::<Recorder>::new());
+    let (told, kinds) = mpsc::channel();
+    let report = {
+        let (recorder, second) = (recorder.clone(), folder.path().join("second.kperf"));
+        move |_: &Notice<'_>| {
+            let error = recorder.get().unwrap().dump(&second).unwrap_err();
+            told.send(matches!(error.kind(), ErrorKind::OwnThread)).unwrap();
+        }
+    };
+    let builder = Recorder::builder().clock(ClockChoice::Test).keep(some_blocks()).on_notice(report);
+    let built = recorder.get_or_init(|| builder.build(&engine).unwrap());
+    built.dump(folder.path().join("first.kperf")).unwrap();
+    assert!(kinds.recv().unwrap());
+    assert!(!folder.path().join("second.kperf").exists());
+    built.finish("completed").unwrap();
 }
 
 #[test]

@@ -8,11 +8,11 @@ pub(crate) use ring::{Ring, RingSink};
 
 use super::open_calls::OpenCalls;
 use crate::keep::Keep;
+use crate::numbered::numbered;
 use crate::outlet::Outlet;
 use crate::outlet::notice::Notice;
 use crate::outlet::queue::{Message, Wanted};
 use dump::Dump;
-pub(crate) use dump::numbered;
 use fold::{Fold, Folded, Watched};
 use kperf_abi::word::Reason;
 use kperf_trace::{Header, Kept, Summary, Window};
@@ -25,6 +25,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+/// The name of the thread that writes a dump.
+pub(crate) const THREAD: &str = "kperf-dump";
 /// How many dumps there are for one cause, of those that no host asked for; and in all, without those with a path.
 const MOST_AUTOMATIC: u32 = 16;
 const MOST: u32 = 100;
@@ -217,7 +219,7 @@ impl Keeper {
             outlet.queue.send(Message::Wake);
         };
         // Without a thread, what waits for the dump learns that there is none.
-        self.job = std::thread::Builder::new().name("kperf-dump".into()).spawn(write).ok();
+        self.job = std::thread::Builder::new().name(THREAD.into()).spawn(write).ok();
     }
 
     fn dump(&mut self, why: &str, summary: Summary) -> Dump {
