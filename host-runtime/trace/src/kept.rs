@@ -26,7 +26,11 @@ struct End {
 }
 
 impl Kept {
-    /// Finds it in a trace's file; `None` if it is no dump, or has no end.
+    /// Finds it in a trace's file, whose events it skips; `None` if it is no dump, or has no end.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the input.
     pub fn read(mut trace: impl Read + Seek) -> io::Result<Option<Kept>> {
         let mut at = PREAMBLE_LEN as u64;
         loop {

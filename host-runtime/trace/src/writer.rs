@@ -218,6 +218,10 @@ impl<W: Write> TraceWriter<W> {
     }
 
     /// [`finish`](Self::finish) for a flight recorder's dump.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the output.
     pub fn finish_kept(mut self, summary: &Summary, kept: &Kept) -> io::Result<W> {
         #[derive(Serialize)]
         struct End<'a> {
