@@ -274,15 +274,18 @@ const DEEP: &str = r#"(module
   (call $down (i32.const 10))
   (drop (i32.div_u (i32.const 1) (i32.const 0)))))"#;
 
+/// Calls `run` in a host that fetches the recording when it has trapped.
+fn fetch_after_the_trap(folder: &Folder) {
+    let take = format!("{ROOT}/tests/itself/take.mjs");
+    let ran = Command::new("node").args([&take, "recorded.wasm", "m.kperf"]).current_dir(folder).output();
+    let ran = Ran::of(ran.unwrap());
+    assert!(ran.stdout.contains("divide by zero"), "{}{}", ran.stdout, ran.stderr);
+}
+
 #[test]
 fn a_deep_recursion_has_room_and_the_host_fetches_all_after_a_trap() {
     let folder = recorded(DEEP);
-    let ran = Command::new("node")
-        .args([&format!("{ROOT}/tests/itself/take.mjs"), "recorded.wasm", "m.kperf"])
-        .current_dir(&folder)
-        .output();
-    let ran = Ran::of(ran.unwrap());
-    assert!(ran.stdout.contains("divide by zero"), "{}{}", ran.stdout, ran.stderr);
+    fetch_after_the_trap(&folder);
     let report = report(&folder, "m.kperf");
     assert_eq!(report["calls"], 9_001 * 3 + 1 + 11 * 3 + 1);
     assert_eq!(
@@ -318,12 +321,7 @@ const GROWN_BY_HOST: &str = r#"(module
 #[test]
 fn a_host_may_grow_the_memory() {
     let folder = recorded(GROWN_BY_HOST);
-    let ran = Command::new("node")
-        .args([&format!("{ROOT}/tests/itself/take.mjs"), "recorded.wasm", "m.kperf"])
-        .current_dir(&folder)
-        .output();
-    let ran = Ran::of(ran.unwrap());
-    assert!(ran.stdout.contains("divide by zero"), "{}{}", ran.stdout, ran.stderr);
+    fetch_after_the_trap(&folder);
     let found = functions(&report(&folder, "m.kperf"));
     assert_eq!((found["f"], found["check"], found["run"]), (2, 2, 1));
 }
@@ -376,14 +374,29 @@ fn a_long_program_writes_now_and_then_and_all_of_it_adds_up() {
   (if (i32.ne (call $fd_prestat_get (i32.const 4) (i32.const 0)) (i32.const 8)) (then (call $exit (i32.const 3))))
   (drop (i32.div_u (i32.const 1) (i32.const 0)))))"#,
     );
-    let ran = Host::Node.run(&folder, "recorded.wasm", &[]);
-    assert_ne!(ran.code, Some(0));
-    let report = report(&folder, "m.kperf");
-    let calls = functions(&report)["f"];
-    assert!(calls > 0 && calls <= 1500, "{calls} calls");
-    assert_eq!(report["outcome"], Value::Null);
-    assert!(ran.stderr.contains("divide by zero"), "{}", ran.stderr);
-    assert!(report["warnings"].to_string().contains("cut off"), "{}", report["warnings"]);
+    for host in [Host::Wasmtime, Host::Node] {
+        let ran = host.run(&folder, "recorded.wasm", &[]);
+        assert_ne!(ran.code, Some(0));
+        let report = report(&folder, "m.kperf");
+        let calls = functions(&report)["f"];
+        assert!(calls > 0 && calls <= 1500, "{calls} calls");
+        assert_eq!(report["outcome"], Value::Null);
+        assert!(ran.stderr.contains("divide by zero"), "{}", ran.stderr);
+        assert!(report["warnings"].to_string().contains("cut off"), "{}", report["warnings"]);
+        assert!(windows(&folder) > 1, "{host:?}");
+    }
+    // What another program has written to stays as that program left it.
+    let other = Host::Node.command(&folder, "recorded.wasm", &[]).env("FULL", "other").output();
+    let other = Ran::of(other.unwrap());
+    assert!(other.stderr.contains("divide by zero"), "{}", other.stderr);
+    assert_eq!(windows(&folder), 1);
+    assert_eq!(fs::read(folder.path("m.kperf")).unwrap().last(), Some(&b'x'));
+}
+
+/// How many windows the file has.
+fn windows(folder: &Folder) -> usize {
+    let bytes = fs::read(folder.path("m.kperf")).unwrap();
+    bytes.windows(8).filter(|chunk| *chunk == b"\xf5kpfPROF").count()
 }
 
 #[test]

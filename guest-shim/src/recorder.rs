@@ -1,4 +1,4 @@
-//! The recorder modules, built from `recorder.wat` and its parts, from `profile.wat`, `counts.wat` and `tree.wat`.
+//! The recorder modules, built from `recorder.wat` and `tree.wat` with their parts, from `profile.wat` and `counts.wat`.
 
 /// The form of a recorder: its clock, and whether it is beside a module, inside it or in a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -93,16 +93,14 @@ impl Form {
         let mut keep = Vec::new();
         let source = match self {
             Form::Profile | Form::ProfileSpans | Form::ComponentProfile => {
-                include_str!("recorder/profile.wat").into()
+                include_str!("recorder/profile.wat")
             }
-            Form::Counts => include_str!("recorder/counts.wat").into(),
-            Form::Tree | Form::TreeFiles => include_str!("recorder/tree.wat").into(),
-            _ => PARTS
-                .iter()
-                .fold(include_str!("recorder/recorder.wat").to_owned(), |source, (include, part)| {
-                    source.replace(include, part)
-                }),
+            Form::Counts => include_str!("recorder/counts.wat"),
+            Form::Tree | Form::TreeFiles => include_str!("recorder/tree.wat"),
+            _ => include_str!("recorder/recorder.wat"),
         };
+        let source =
+            PARTS.iter().fold(source.to_owned(), |source, (include, part)| source.replace(include, part));
         for line in source.lines() {
             match line.trim() {
                 ";; #else" => keep.iter_mut().last().into_iter().for_each(|keep: &mut bool| *keep = !*keep),
@@ -219,9 +217,10 @@ fn expand(code: &str, begin: &str, around: [&str; 2]) -> String {
     made + rest
 }
 
-/// The parts that `recorder.wat` includes.
-const PARTS: [(&str, &str); 3] = [
+/// The parts that `recorder.wat` and `tree.wat` include.
+const PARTS: [(&str, &str); 4] = [
     (";; #include recorder.component.wat", include_str!("recorder/recorder.component.wat")),
     (";; #include recorder.allocations.wat", include_str!("recorder/recorder.allocations.wat")),
     (";; #include recorder.inside.wat", include_str!("recorder/recorder.inside.wat")),
+    (";; #include tree.file.wat", include_str!("recorder/tree.file.wat")),
 ];

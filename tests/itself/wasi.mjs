@@ -1,7 +1,7 @@
 // wasi.mjs MODULE FOLDER [ARGS]: runs a command of WASI in Node.js. FOLDER is its folder; `-` is none. With FULL=half the disk is full after
-// half of the first write to a file, with FULL=slow it takes a byte at a time.
+// half of the first write to a file, with FULL=slow it takes a byte at a time, with FULL=other another program appends to `m.kperf`.
 import { WASI } from 'node:wasi';
-import { readFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 
 const [module, folder, ...args] = process.argv.slice(2);
 const preopens = folder === '-' ? {} : { '/': folder };
@@ -14,6 +14,11 @@ let writes = 0;
 imports.wasi_snapshot_preview1.fd_write = (fd, at, count, written) => {
     if (fd < 3 || !FULL) return fd_write(fd, at, count, written);
     if (FULL === 'half' && writes++ > 0) return ENOSPC;
+    if (FULL === 'other') {
+        const error = fd_write(fd, at, count, written);
+        appendFileSync('m.kperf', 'x');
+        return error;
+    }
     const memory = new DataView(instance.exports.memory.buffer);
     const length = memory.getUint32(at + 4, true);
     memory.setUint32(at + 4, FULL === 'half' ? length / 2 : 1, true);
