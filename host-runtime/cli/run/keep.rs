@@ -1,4 +1,4 @@
-//! `--keep`: a flight recorder, whose last events are written when something happens.
+//! `--keep`: a flight recorder.
 
 use super::guest::{Guest, Recording};
 use super::shown::show;

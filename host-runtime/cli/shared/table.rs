@@ -126,7 +126,7 @@ fn pauses_text(profile: &Profile, flat: &FlatProfile) -> String {
         (flat.waiting_nanos, "in waits of its own", ""),
     ];
     let shown = parts.into_iter().filter(|(nanos, ..)| *nanos > 0.0 && nanos * 100.0 >= flat.whole_nanos());
-    // Lanes that run at once wait at once, and the time of several runs is not that of their mean.
+    // Lanes may wait at the same time. With several runs, the wall time is of all runs and the waits are means.
     let (whole, of_it, of) = match (profile.runs(), &profile.lanes[..]) {
         (Some(_), _) => (flat.whole_nanos(), "", " of a run"),
         (None, [_]) => (profile.wall_nanos() as f64, " of it", ""),

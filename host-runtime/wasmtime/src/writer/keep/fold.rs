@@ -30,7 +30,7 @@ pub(super) struct Fold {
 struct Counts {
     first: u32,
     functions: u32,
-    /// [`PARTS`] for each function, whose sum counts, and some that count for nobody.
+    /// [`PARTS`] counts for each function, to be summed up, and some for words that are no calls.
     calls: Vec<u64>,
     /// From how many ticks on a call is slow; empty if no function of the table is watched.
     limits: Vec<u64>,

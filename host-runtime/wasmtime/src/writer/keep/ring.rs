@@ -208,7 +208,7 @@ impl Ring {
     /// What a dump has of it now.
     pub(super) fn snapshot(&self) -> Snapshot {
         let (mut openings, mut open, mut unknown) = (Vec::new(), 0, 0);
-        // A recorder's number whose first kept block is a lane's first has nothing open before it.
+        // If the first kept block of a number is the first of a lane, nothing was open before it.
         let (mut seen, mut begins) = (HashSet::new(), HashSet::new());
         for entry in self.entries.iter().filter(|entry| entry.effect.is_some()) {
             let recorder = number(&entry.chunk, 8) as u32;
