@@ -1,7 +1,8 @@
 //! The figures of configurations that ran in turn. Each run stands between two without probes. If the machine's speed varies, it
 //! changes these too. So each run is divided by the two beside it, and a configuration's figure is the median.
 
-use crate::child::{self, Measured};
+use crate::child;
+use crate::child_job::Measured;
 use crate::configuration::Configuration;
 use crate::statistics::Spread;
 use crate::tools::Tools;

@@ -1,8 +1,8 @@
 //! Runs configurations under wasmtime, in a child process.
 
-use crate::child::{ChildJob, Measured, TRACE};
-use crate::configuration::{Clock, Target, Way};
+use crate::child_job::{ChildJob, Measured, TRACE};
 use crate::real::{self, Program, Work};
+use crate::way::{Clock, Target, Way};
 use crate::whamm;
 use crate::workload::{Job, Workload};
 use anyhow::{Context, bail, ensure};

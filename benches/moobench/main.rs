@@ -10,6 +10,7 @@ mod accuracy;
 #[path = "../../tests/common/burners.rs"]
 mod burners;
 mod child;
+mod child_job;
 mod comparison;
 mod configuration;
 mod costs;
@@ -28,16 +29,18 @@ mod server;
 mod statistics;
 mod sustained;
 mod tools;
+mod way;
 mod whamm;
 mod workload;
 
 use anyhow::Context;
 use clap::Parser;
-use configuration::{Configuration, Host};
+use configuration::Configuration;
 use report::{Comparisons, Report, Table};
 use statistics::{Loop, Row};
 use std::path::{Path, PathBuf};
 use tools::Tools;
+use way::Host;
 use workload::{Job, Language, Workload};
 
 /// MooBench for WebAssembly.

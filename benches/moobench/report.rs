@@ -2,12 +2,13 @@
 
 use crate::accuracy::{self, Accuracy};
 use crate::comparison::{self, Comparison};
-use crate::configuration::{Configuration, Host};
+use crate::configuration::Configuration;
 use crate::costs::{self, Costs};
 use crate::load::{self, Loaded};
 use crate::statistics::Row;
 use crate::sustained::{self, Sustained};
 use crate::tools::Tools;
+use crate::way::Host;
 use crate::workload::{Language, Workload};
 use crate::{machine, plot};
 use kperf_rewriter::{Options, Recording, rewrite};

@@ -1,6 +1,6 @@
 //! The figures of a configuration: of each loop, then over the loops.
 
-use crate::child::Measured;
+use crate::child_job::Measured;
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};
 use statrs::statistics::{Data, Distribution, OrderStatistics};
 use std::fmt;

@@ -1,9 +1,9 @@
 //! The tools on this machine: other hosts, other recorders, a Collector. `scripts/bench` fetches them, and variables of the environment
 //! say where they are.
 
-use crate::child::ChildJob;
-use crate::configuration::Way;
+use crate::child_job::ChildJob;
 use crate::server::{self, Ports, Server};
+use crate::way::Way;
 use crate::whamm;
 use anyhow::{Context, ensure};
 use serde_json::json;

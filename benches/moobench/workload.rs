@@ -1,7 +1,7 @@
 //! The programs that are measured.
 
-use crate::configuration::Host;
 use crate::real::{self, Program};
+use crate::way::Host;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -29,6 +29,7 @@ mod memory;
 mod probed;
 mod rewriter;
 mod tail_calls;
+mod tails;
 pub(crate) mod thunk;
 
 use crate::error::Error;

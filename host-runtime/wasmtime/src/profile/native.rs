@@ -6,8 +6,12 @@
 mod beat;
 mod code;
 mod cost;
+mod pace;
 mod places;
+mod registers;
 mod ring;
+mod sample;
+mod sampling;
 mod target;
 mod thread;
 mod timer;
@@ -15,6 +19,8 @@ mod unwinding;
 
 pub(crate) use beat::{Beat, BeatTotal, this_thread};
 pub(crate) use code::Code;
+pub(crate) use pace::Pace;
+pub(crate) use sample::{Sample, Spent};
 pub(crate) use target::Target;
 pub(crate) use thread::Thread;
 
@@ -22,13 +28,12 @@ use super::tree::NativePlace;
 use crate::clock::source::Clock;
 use kperf_abi::shadow::Slot;
 use kperf_trace::{WindowNode, WindowPlace};
-use ring::{Job, Ring, Task};
-pub(crate) use ring::{Pace, Sample, Spent};
+use ring::{Ring, Task};
+use sampling::Sampling;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use timer::Timer;
-use unwinding::Unwinding;
 
 /// One instance, and the thread that runs it.
 pub(crate) struct Native {
@@ -69,11 +74,10 @@ impl Native {
             return Ok(());
         }
         let thread = self.target.thread.id();
-        let unwinding = Unwinding::new();
         self.ring.begin(
             thread,
             Task {
-                job: Job::Sample { target: self.target.clone(), unwinding },
+                job: Box::new(Sampling::of(&self.target)),
                 clock: self.clock.clone(),
                 pace: self.pace.clone(),
                 period: timer::nanos(self.period),

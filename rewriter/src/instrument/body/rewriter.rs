@@ -3,7 +3,7 @@
 use super::counts::Counts;
 use super::facts::{BodyFacts, Met};
 use super::memory::{Around, Growing};
-use super::tail_calls::TailCalls;
+use super::tails::TailCalls;
 use crate::error::{Error, ErrorKind};
 use crate::instrument::context::Context;
 use crate::instrument::hints::Offsets;

@@ -16,6 +16,7 @@
 //! With imported probes only the recorder knows the outermost call, so each of these is a call.
 
 use super::rewriter::Rewriter;
+use super::tails::{Call, Operand, TailCalls};
 use crate::error::Error;
 use crate::instrument::section;
 use crate::module::operators::{self, Effect};
@@ -23,36 +24,6 @@ use kperf_abi::FuncIndex;
 use wasm_encoder::reencode::Reencode;
 use wasm_encoder::{BlockType, Encode, Instruction};
 use wasmparser::{FuncType, Operator, PackedIndex, RefType, ValType};
-
-/// The tail calls of an allocator function.
-pub(super) struct TailCalls<'a> {
-    /// The local with the number of the call to make, if there are several.
-    choice: Option<u32>,
-    calls: Vec<Call<'a>>,
-}
-
-/// A call in the place of a tail call.
-struct Call<'a> {
-    instruction: Instruction<'a>,
-    operands: Vec<Operand>,
-}
-
-/// A local with an operand of a call.
-#[derive(Clone, Copy)]
-struct Operand {
-    local: u32,
-    /// The operand is a reference that is not null. Locals of such types would need a value in each block.
-    is_non_null: bool,
-}
-
-impl Operand {
-    fn get(self, out: &mut Vec<u8>) {
-        Instruction::LocalGet(self.local).encode(out);
-        if self.is_non_null {
-            Instruction::RefAsNonNull.encode(out);
-        }
-    }
-}
 
 impl<'a> Rewriter<'a, '_> {
     /// Opens the block around the body, if there are tail calls.

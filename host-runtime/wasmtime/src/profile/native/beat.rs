@@ -1,6 +1,7 @@
 //! Renews the time of a ticker on the guest's own thread.
 
-use super::ring::{Job, Pace, Ring, Task};
+use super::pace::Pace;
+use super::ring::{Interruption, Job, Ring, Task};
 use super::thread::Thread;
 use super::timer::{self, Timer};
 use crate::clock::cell::TickerCell;
@@ -29,7 +30,7 @@ pub(crate) struct BeatTotal {
 }
 
 /// What the handler needs.
-pub(super) struct Beating {
+struct Beating {
     cells: Vec<Arc<TickerCell>>,
     thread: Thread,
     total: Arc<BeatTotal>,
@@ -37,10 +38,9 @@ pub(super) struct Beating {
     last: u64,
 }
 
-impl Beating {
-    /// For a signal's handler: takes no lock and no memory.
-    pub(super) fn beat(&mut self, now: u64) {
-        self.cells.iter().for_each(|cell| cell.store(now));
+impl Job for Beating {
+    fn interrupted(&mut self, at: &Interruption<'_>) {
+        self.cells.iter().for_each(|cell| cell.store(at.now));
         let Some(running) = self.thread.processor_time() else { return };
         let gap = running.saturating_sub(std::mem::replace(&mut self.last, running));
         self.total.count.fetch_add(1, Ordering::Relaxed);
@@ -64,7 +64,7 @@ impl Beat {
         let mut beat = Beat { ring, timer: None, thread };
         let known = Thread::by_id(thread);
         let last = known.processor_time().unwrap_or(0);
-        let job = Job::Beat(Beating { cells, thread: known, total: total.clone(), last });
+        let job = Box::new(Beating { cells, thread: known, total: total.clone(), last });
         ring.begin(
             thread,
             Task {

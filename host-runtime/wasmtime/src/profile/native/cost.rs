@@ -1,14 +1,13 @@
 //! What an interruption costs the thread beside the handler: the kernel's part, and the hypervisor's.
 
-use super::ring::{Job, Pace, Ring, Task};
+use super::pace::{self, Pace};
+use super::ring::{Interruption, Job, Ring, Task};
 use super::thread::{self, Thread};
 use super::timer::{self, Timer};
 use crate::clock::source::Clock;
 use std::hint::black_box;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
-
-static NANOS: OnceLock<u64> = OnceLock::new();
 
 /// How often the thread is interrupted meanwhile.
 const PERIOD: Duration = Duration::from_micros(50);
@@ -24,12 +23,14 @@ const MOST_TURNS: u64 = 400;
 
 /// Measures it on this thread, once in a process.
 pub(super) fn measure(clock: &Clock) {
-    NANOS.get_or_init(|| measured(clock).unwrap_or(0).min(timer::nanos(PERIOD)));
+    pace::measure(|| measured(clock).unwrap_or(0).min(timer::nanos(PERIOD)));
 }
 
-/// What an interruption costs, in nanoseconds of processor time; 0 if it is unknown. A signal's handler may call this.
-pub(super) fn nanos() -> u64 {
-    NANOS.get().copied().unwrap_or(0)
+/// Only counts the interruptions, as every ring does.
+struct Nothing;
+
+impl Job for Nothing {
+    fn interrupted(&mut self, _at: &Interruption<'_>) {}
 }
 
 fn measured(clock: &Clock) -> Option<u64> {
@@ -40,7 +41,7 @@ fn measured(clock: &Clock) -> Option<u64> {
     let pace = Arc::new(Pace::new(false));
     ring.begin(
         thread.id(),
-        Task { job: Job::Nothing, clock: clock.clone(), pace, period: timer::nanos(PERIOD) },
+        Task { job: Box::new(Nothing), clock: clock.clone(), pace, period: timer::nanos(PERIOD) },
     );
     let interrupted = Timer::start(thread.id(), number, PERIOD).ok().and_then(|_timer| {
         let (.., signals) = until(&thread, ring, FIRST)?;

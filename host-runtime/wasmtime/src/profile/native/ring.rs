@@ -1,11 +1,10 @@
 //! A ring of samples from the sampled thread to the sampler's thread.
 #![allow(unsafe_code)] // What a signal's handler needs is shared with it, and no lock may be taken there.
 
-use super::beat::Beating;
-use super::cost;
-use super::target::Target;
+use super::pace::{self, Pace};
+use super::registers::Registers;
+use super::sample::{Sample, Spent};
 use super::thread;
-use super::unwinding::{Registers, Unwinding};
 use crate::clock::perf;
 use crate::clock::source::Clock;
 use kperf_abi::shadow::Slot;
@@ -51,100 +50,28 @@ unsafe impl Sync for Ring {}
 // SAFETY: nothing in it is bound to a thread.
 unsafe impl Send for Ring {}
 
-/// A sample that was taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sample {
-    pub(crate) time: u64,
-    /// Whether it found out which calls are open.
-    pub(crate) whole: bool,
-    /// Where in its code the innermost call is; 0 if none is open.
-    pub(crate) address: usize,
-    /// What the thread did until then, if known.
-    pub(crate) spent: Option<Spent>,
-}
-
-/// How a thread has spent its time so far, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Spent {
-    /// On a processor, without samples.
-    pub(crate) running: u64,
-    /// On a processor for samples.
-    pub(crate) sampling: u64,
-    /// Ready to run, without a processor; 0 where the system doesn't say it.
-    pub(crate) waiting: u64,
-    /// How many times it gave its processor up to wait for something; `None` if it is not known here.
-    pub(crate) waits: Option<u64>,
-}
-
 /// What a handler needs.
 pub(super) struct Task {
-    pub(super) job: Job,
+    pub(super) job: Box<dyn Job>,
     pub(super) clock: Clock,
     pub(super) pace: Arc<Pace>,
     /// How often the event is due in the end, in nanoseconds.
     pub(super) period: u64,
 }
 
-/// How fast samples come: of a recording, or of a thread that renews the time.
-#[derive(Debug)]
-pub(crate) struct Pace {
-    /// Whether the program may run several times.
-    is_repeated: bool,
-    /// So many samples have the same period, at first.
-    dense: u64,
-    /// How many samples events have asked for.
-    asked: AtomicU64,
-    /// How long samples have taken, in nanoseconds of processor time.
-    taken: AtomicU64,
-}
-
-impl Pace {
-    /// The pace of a recording in which the program may run several times, for a mean with a small error.
-    pub(crate) fn new(is_repeated: bool) -> Pace {
-        Pace {
-            is_repeated,
-            dense: if is_repeated { DENSE_OF_RUNS } else { DENSE },
-            asked: AtomicU64::new(0),
-            taken: AtomicU64::new(0),
-        }
-    }
-
-    /// How often an event is due now, in nanoseconds, if it is so in `period` in the end.
-    pub(super) fn period(&self, period: u64) -> u64 {
-        self.period_after(self.asked.load(Ordering::Relaxed), period)
-    }
-
-    /// How often the event is due after `asked` samples, in nanoseconds. At first samples come faster than later, so that short programs
-    /// have enough, and half as often after each so many. A server that makes an instance for each request is sampled as a
-    /// program that runs long.
-    fn period_after(&self, asked: u64, period: u64) -> u64 {
-        /// Beyond the longest period.
-        const MOST: u64 = 16;
-        let first = match cost::nanos() {
-            interruption if self.is_repeated && interruption > 0 => interruption + BETWEEN,
-            _ => FIRST,
-        };
-        period.min(first << (asked / self.dense).min(MOST))
-    }
-}
-
-/// How often the first samples are due, in nanoseconds.
-const FIRST: u64 = 50_000;
-/// How long a program that may run several times runs between two of its first samples, in nanoseconds: several runs are for small
-/// changes, and what samples cost isn't in their times.
-const BETWEEN: u64 = 13_000;
-/// The usual number of samples with the same period, and that of a program that runs several times.
-const DENSE: u64 = 1000;
-const DENSE_OF_RUNS: u64 = 100_000;
-
 /// What a handler does.
-pub(super) enum Job {
-    /// Takes a sample.
-    Sample { target: Target, unwinding: Unwinding },
-    /// Renews the time.
-    Beat(Beating),
-    /// Nothing: the cost of interruptions is measured.
-    Nothing,
+pub(super) trait Job: Send {
+    /// It takes no lock and no memory.
+    fn interrupted(&mut self, at: &Interruption<'_>);
+}
+
+/// An interruption of the running thread.
+pub(super) struct Interruption<'a> {
+    pub(super) ring: &'a Ring,
+    pub(super) pace: &'a Pace,
+    /// Where the thread was.
+    pub(super) registers: Registers,
+    pub(super) now: u64,
 }
 
 /// So many distances between samples are alike. To set one costs a call of the kernel.
@@ -164,8 +91,6 @@ const WHOLE: u64 = 1 << 63;
 const HEAD: usize = 7;
 /// More than there are calls on a stack of 1 MiB.
 const CELLS: usize = 1 << 16;
-/// So much time may each of the first samples take without rests, in nanoseconds: short programs get all that are due.
-const RESTLESS: u64 = 25_000;
 /// The rest after a sample, as a multiple of the time that the sample took. A stack of many thousand calls
 /// takes longer than a period to walk, and the guest must get on.
 const REST: u64 = 8;
@@ -256,8 +181,8 @@ impl Ring {
         &self.cells[place % CELLS]
     }
 
-    /// Writes a sample of the running thread, which was interrupted there. For a signal's handler: takes no lock and no memory.
-    pub(super) fn sample(&self, registers: Registers) {
+    /// The running thread was interrupted there. For a signal's handler: takes no lock and no memory.
+    pub(super) fn interrupt(&self, registers: Registers) {
         self.handlers.fetch_add(1, Ordering::SeqCst);
         if self.thread.load(Ordering::SeqCst) == thread::id() {
             // SAFETY: who sets it waits for this handler, and others are of other threads.
@@ -265,29 +190,7 @@ impl Ring {
                 let now = clock.now();
                 self.signals.fetch_add(1, Ordering::Relaxed);
                 self.keep_pace(pace, *period, now);
-                match job {
-                    Job::Beat(beating) => beating.beat(now),
-                    Job::Nothing => {}
-                    Job::Sample { target, unwinding } => {
-                        let running = target.thread.processor_time().unwrap_or(0);
-                        if running >= self.rests_until.load(Ordering::Relaxed) {
-                            let waiting = target.thread.waited().unwrap_or(0);
-                            // The samples' own time is none of the guest's.
-                            let sampling = self.taken();
-                            let guests = running.saturating_sub(sampling);
-                            let waits = Some(thread::waits());
-                            let spent = Spent { running: guests, sampling, waiting, waits };
-                            self.write(now, spent, |found| unwinding.walk(registers, target, found));
-                            let end = target.thread.processor_time().unwrap_or(0);
-                            let took = end.saturating_sub(running);
-                            self.taken.fetch_add(took, Ordering::Relaxed);
-                            if pace.taken.fetch_add(took, Ordering::Relaxed) + took > RESTLESS * pace.dense {
-                                let rest = (REST * took).min(LONGEST_REST);
-                                self.rests_until.store(end + rest, Ordering::Relaxed);
-                            }
-                        }
-                    }
-                }
+                job.interrupted(&Interruption { ring: self, pace, registers, now });
             }
         }
         self.handlers.fetch_sub(1, Ordering::SeqCst);
@@ -295,8 +198,7 @@ impl Ring {
 
     /// Makes the event slower after the first samples, and draws anew how often it is due.
     fn keep_pace(&self, pace: &Pace, period: u64, now: u64) {
-        let asked = pace.asked.fetch_add(1, Ordering::Relaxed) + 1;
-        let next = pace.period_after(asked, period);
+        let (asked, next) = pace.asked_once_more(period);
         let before = self.due.swap(next, Ordering::Relaxed);
         let event = self.event.load(Ordering::Relaxed);
         if (before != next || asked.is_multiple_of(ALIKE)) && event >= 0 {
@@ -306,8 +208,27 @@ impl Ring {
         }
     }
 
+    /// Whether a sample may be taken when the thread has run so long, in nanoseconds.
+    pub(super) fn is_rested(&self, running: u64) -> bool {
+        running >= self.rests_until.load(Ordering::Relaxed)
+    }
+
+    /// A sample took so long, until the thread had run until `end`; both in nanoseconds of its processor time.
+    pub(super) fn took(&self, pace: &Pace, took: u64, end: u64) {
+        self.taken.fetch_add(took, Ordering::Relaxed);
+        if pace.takes(took) {
+            let rest = (REST * took).min(LONGEST_REST);
+            self.rests_until.store(end + rest, Ordering::Relaxed);
+        }
+    }
+
     /// `walk` reports the calls and answers whether these were all. Its callback can say that it wants no more.
-    fn write(&self, time: u64, spent: Spent, walk: impl FnOnce(&mut dyn FnMut(Slot, usize) -> bool) -> bool) {
+    pub(super) fn write(
+        &self,
+        time: u64,
+        spent: Spent,
+        walk: impl FnOnce(&mut dyn FnMut(Slot, usize) -> bool) -> bool,
+    ) {
         let begin = self.written.load(Ordering::Relaxed);
         let end = self.read.load(Ordering::Acquire) + CELLS;
         let first = begin + HEAD;
@@ -361,7 +282,7 @@ impl Ring {
 
     /// How long samples have taken, in nanoseconds of the thread's processor time: the handler, and what an interruption costs beside it.
     pub(super) fn taken(&self) -> u64 {
-        self.taken.load(Ordering::Relaxed) + self.signals() * cost::nanos()
+        self.taken.load(Ordering::Relaxed) + self.signals() * pace::interruption()
     }
 
     /// How often the thread was interrupted.

@@ -1,7 +1,7 @@
 //! The thread that runs a guest.
 #![allow(unsafe_code)] // The C library knows threads.
 
-use super::ring::Spent;
+use super::sample::Spent;
 use crate::clock::delay::Delay;
 use crate::lanes::fiber::stack;
 use std::ops::Range;

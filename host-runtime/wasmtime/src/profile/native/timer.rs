@@ -4,8 +4,8 @@
 //! hypervisor: samples would find code that faults too often.
 #![allow(unsafe_code)] // Timers and signals are the C library's; a handler gets its data by pointers.
 
+use super::registers::Registers;
 use super::ring::Ring;
-use super::unwinding::Registers;
 use crate::clock::perf;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::OnceLock;
@@ -86,7 +86,7 @@ extern "C" fn handle(_signal: libc::c_int, info: *mut libc::siginfo_t, context: 
         (ring, Registers::of(&*context.cast::<libc::ucontext_t>()))
     };
     if let Some(ring) = ring {
-        ring.sample(registers);
+        ring.interrupt(registers);
     }
 }
 
