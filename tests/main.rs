@@ -28,6 +28,7 @@ mod moments;
 mod otlp;
 mod outputs;
 mod pictures;
+mod plan;
 mod reader;
 mod repeat;
 mod run;

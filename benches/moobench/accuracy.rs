@@ -98,7 +98,7 @@ impl Plain {
     fn new(engine: &Engine, wasm: &[u8], symbols: &SymbolTable) -> anyhow::Result<Plain> {
         let imported = symbols.symbols.iter().filter(|symbol| symbol.imported);
         let only = imported.map(|symbol| Pattern::text(symbol.display_name())).collect::<Result<_, _>>()?;
-        let filter = Filter { only, skip: Vec::new() };
+        let filter = Filter { only, ..Filter::default() };
         let rewritten =
             rewrite(wasm, &Options { filter, imports: true, host: Host::harmless(), ..Options::default() })?;
         let probed = rewritten.symbols.symbols.iter().all(|symbol| symbol.imported);

@@ -117,7 +117,7 @@ impl Compiled<'_> {
 /// Which functions have probes.
 pub(crate) fn filter(job: &Job) -> anyhow::Result<Filter> {
     let only = job.workload.probed().map(Pattern::parse).transpose()?;
-    Ok(Filter { only: only.into_iter().collect(), skip: Vec::new() })
+    Ok(Filter { only: only.into_iter().collect(), ..Filter::default() })
 }
 
 pub(crate) fn engine() -> anyhow::Result<Engine> {

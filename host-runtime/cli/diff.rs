@@ -5,7 +5,7 @@ mod names;
 mod places;
 mod verdict;
 
-use crate::shared::flags::filters::{CallArgs, CallSelection, TraceContents};
+use crate::shared::flags::filters::{CallArgs, CallSelection, TraceContents, share};
 use crate::shared::output;
 use crate::shared::records::{self, Format};
 use crate::shared::table::{TableOptions, host_text, plural};
@@ -47,14 +47,14 @@ pub struct Opts {
     #[arg(long, value_enum, value_name = "HOW", default_value = "exact")]
     names: Names,
     /// Only functions that have at least this share of the metric on one side: `1%` [default: 0%]
-    #[arg(long, value_name = "SHARE", value_parser = verdict::share)]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
     min_share: Option<f64>,
     /// Exit with code 3 if the whole grew by more than this, or a function did that has at least 1 % of it (or --min-share,
     /// if that is given): `10%`. Exit with code 4 if that is unknown: the change may be chance, and at
     /// least that share of the whole. Of a hundred comparisons of equal
     /// programs at most one is an error of chance. Instructions and calls are exact, so one run a side is enough. Times need several,
     /// because one run doesn't say how much runs differ: `run --repeat 10`.
-    #[arg(long, value_name = "CHANGE", value_parser = verdict::share)]
+    #[arg(long, value_name = "CHANGE", value_parser = share)]
     fail_on: Option<f64>,
     /// Subtract the measured cost of the probes from the times of each side.
     #[arg(long, conflicts_with = "by")]

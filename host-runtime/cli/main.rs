@@ -12,6 +12,7 @@ mod export;
 mod flame;
 mod graph;
 mod info;
+mod plan;
 mod removed;
 mod replay;
 mod report;
@@ -47,6 +48,7 @@ enum Cli {
     Export(export::Opts),
     Send(send::Opts),
     Info(info::Opts),
+    Plan(plan::Opts),
     Rewrite(rewrite::Opts),
 }
 
@@ -64,6 +66,7 @@ Examples:
   kperf-wasm collect traces/ -o dataset/        many runs as tables, for DuckDB, Spark and the like
   kperf-wasm send app.kperf                     the calls as spans, to an OpenTelemetry Collector
   kperf-wasm rewrite app.wasm -o probed.wasm    only add the probes
+  kperf-wasm plan app.kperf -o app.plan         which functions need no probes, so that a trace costs little
 
 Exit codes:
   0 success, 1 failure, 2 wrong usage, 3 and 4 from `diff --fail-on`; `run` ends with the guest's own exit code";
@@ -84,6 +87,7 @@ impl Cli {
             Cli::Export(opts) => opts.run(),
             Cli::Send(opts) => opts.run(),
             Cli::Info(opts) => opts.run(),
+            Cli::Plan(opts) => opts.run(),
             Cli::Rewrite(opts) => opts.run(),
         }
     }

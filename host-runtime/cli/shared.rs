@@ -7,6 +7,7 @@ pub mod hints;
 pub mod input;
 pub mod output;
 pub mod picture;
+pub mod plan_file;
 pub mod product;
 pub mod records;
 pub mod signals;

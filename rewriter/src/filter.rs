@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorKind};
 use crate::glob;
 use regex::Regex;
+use std::collections::HashSet;
 
 /// A pattern for function names: a glob that matches the whole name (`life::*`, where `*` matches any text), or a
 /// regular expression between slashes that matches anywhere (`/^life::/`).
@@ -71,13 +72,15 @@ fn bad(pattern: &str, message: String) -> Error {
     ErrorKind::BadPattern { pattern: pattern.to_owned(), message }.into()
 }
 
-/// Names that match `only` (all names, if it is empty) and not `skip`.
+/// Names that match `only` (all names, if it is empty), and neither `skip` nor `planned`.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// At least one of these must match, unless there are none.
     pub only: Vec<Pattern>,
     /// None of these may match.
     pub skip: Vec<Pattern>,
+    /// Names and labels, as they are, of functions that a plan leaves out. Those that no function has say nothing.
+    pub planned: HashSet<String>,
 }
 
 impl Filter {
@@ -85,17 +88,25 @@ impl Filter {
     pub fn matches(&self, name: &str) -> bool {
         (self.only.is_empty() || self.only.iter().any(|pattern| pattern.matches(name)))
             && !self.skip.iter().any(|pattern| pattern.matches(name))
+            && !self.planned.contains(name)
     }
 
     /// The same of a function that may also be chosen by its label: [`Pattern::matches_function`].
     pub fn matches_function(&self, name: &str, label: impl Fn() -> String) -> bool {
         let matches = |pattern: &Pattern| pattern.matches_function(name, &label);
-        (self.only.is_empty() || self.only.iter().any(matches)) && !self.skip.iter().any(matches)
+        (self.only.is_empty() || self.only.iter().any(matches))
+            && !self.skip.iter().any(matches)
+            && !self.is_planned(name, label)
+    }
+
+    /// Whether a plan leaves this function out.
+    fn is_planned(&self, name: &str, label: impl Fn() -> String) -> bool {
+        !self.planned.is_empty() && (self.planned.contains(name) || self.planned.contains(&label()))
     }
 
     /// Whether all names pass.
     pub fn is_empty(&self) -> bool {
-        self.only.is_empty() && self.skip.is_empty()
+        self.only.is_empty() && self.skip.is_empty() && self.planned.is_empty()
     }
 
     /// The first pattern for which `matches` is false.
@@ -190,7 +201,7 @@ mod tests {
     #[test]
     fn skip_is_stronger_than_only() {
         let patterns = |texts: &[&str]| texts.iter().map(|text| Pattern::parse(text).expect("ok")).collect();
-        let filter = Filter { only: patterns(&["a*", "b"]), skip: patterns(&["ab"]) };
+        let filter = Filter { only: patterns(&["a*", "b"]), skip: patterns(&["ab"]), ..Filter::default() };
         assert_eq!(["a", "ab", "b", "c"].map(|name| filter.matches(name)), [true, false, true, false]);
     }
 }

@@ -54,6 +54,13 @@ pub enum Warning {
         /// Its name, to show.
         name: String,
     },
+    /// The plan names functions that aren't there.
+    OtherPlan {
+        /// How many.
+        missing: usize,
+        /// How many functions it names.
+        planned: usize,
+    },
 }
 
 impl fmt::Display for Warning {
@@ -77,6 +84,15 @@ impl fmt::Display for Warning {
                 )
             }
             Warning::LeftModule { name, left } => write!(f, "no probes in the core module `{name}`: {left}"),
+            Warning::OtherPlan { missing, planned } if missing == planned => f.write_str(
+                "none of the plan's functions is there, so it leaves out nothing: is it of another program?",
+            ),
+            Warning::OtherPlan { missing, planned } => {
+                write!(
+                    f,
+                    "{missing} of the plan's {planned} functions are not there: is it of another build?"
+                )
+            }
             Warning::NotProbed { index, name, reason } => {
                 write!(f, "no probe in `{name}` (function {}): {reason}", index.0)
             }

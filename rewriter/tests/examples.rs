@@ -172,7 +172,7 @@ fn a_rewritten_module_is_refused() {
 #[test]
 fn a_filter_that_matches_nothing_is_an_error_with_a_hint() {
     let only = vec![Pattern::parse("step").unwrap()];
-    let options = Options { filter: Filter { only, skip: vec![] }, ..Options::default() };
+    let options = Options { filter: Filter { only, ..Filter::default() }, ..Options::default() };
     let error = rewrite(&example("rust"), &options).unwrap_err().to_string();
     assert_eq!(error, "no function's name matches `step`; did you mean `*step*`?");
 }

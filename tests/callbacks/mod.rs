@@ -149,7 +149,7 @@ impl<'a> Checked<'a> {
     /// Runs the module with these functions left out, with every form of probe.
     fn compare(&self, skipped: &Functions) {
         let skip = skipped.iter().map(|name| exactly(name));
-        let filter = Filter { only: Vec::new(), skip: skip.collect() };
+        let filter = Filter { skip: skip.collect(), ..Filter::default() };
         let expected = self.base.calls.without(skipped);
         let open: Vec<_> = self.base.seen.open.iter().map(|open| record::without(open, skipped)).collect();
         for recording in RECORDINGS {

@@ -187,35 +187,13 @@ pub fn largest_share(row: &DiffRow, whole: &DiffRow, metric: Metric) -> f64 {
     share(part.before, all.before).max(share(part.after, all.after))
 }
 
-/// A share as people write it: `10%`, `0.5%`; or as a fraction: `0.1`.
-pub fn share(text: &str) -> Result<f64, String> {
-    let (number, divisor) = match text.trim().strip_suffix('%') {
-        Some(percent) => (percent.trim_end(), 100.0),
-        None => (text.trim(), 1.0),
-    };
-    match number.parse::<f64>() {
-        // `10` most likely means 10 %; as a fraction it would allow growth up to 1000 %.
-        Ok(number) if number > 1.0 && divisor == 1.0 => Err(format!("did you mean {number}%?")),
-        Ok(number) if number.is_finite() && number >= 0.0 => Ok(number / divisor),
-        _ => Err("give a share such as `10%` or `0.1`".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{percent, share};
+    use super::percent;
 
     #[test]
     fn small_shares_have_digits() {
         let texts = [0.0, 0.0009, 0.0001, 0.1, 2.5, f64::NAN].map(percent);
         assert_eq!(texts, ["0.0 %", "0.090 %", "0.010 %", "10.0 %", "250.0 %", "NaN %"]);
-    }
-
-    #[test]
-    fn shares_are_read() {
-        assert_eq!(["10%", "0.5 %", "0.1", "0%"].map(share), [Ok(0.1), Ok(0.005), Ok(0.1), Ok(0.0)]);
-        assert!(
-            ["", "%", "-1%", "NaN", "inf", "ten", "10", "1.5"].into_iter().all(|text| share(text).is_err())
-        );
     }
 }

@@ -84,7 +84,7 @@ test('filters that leave nothing of all modules are told, and bad ones', () => {
         [nothing.stdout, nothing.stderr, nothing.trace],
         [
             '5 steps, 19 live cells\n',
-            'kperf: KPERF_ONLY, KPERF_SKIP, KPERF_MIN_INSTRUCTIONS and KPERF_EXPORTS select no function of the program\'s 1 module\n',
+            'kperf: KPERF_ONLY, KPERF_SKIP, KPERF_PLAN, KPERF_MIN_INSTRUCTIONS and KPERF_EXPORTS select no function of the program\'s 1 module\n',
             undefined,
         ],
     );

@@ -270,6 +270,11 @@ impl Symbols {
         }
     }
 
+    /// Whether no other function has this one's name.
+    pub fn is_unique(&self, id: FuncId) -> bool {
+        !self.is_numbered(&printable(&self.name(id)))
+    }
+
     /// The labels that aren't just names.
     pub fn numbered_labels(&self) -> impl Iterator<Item = String> {
         let numbered = |symbol: &&Symbol| self.is_numbered(&printable(symbol.display_name()));

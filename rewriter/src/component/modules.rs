@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::instrument::pass;
 use crate::instrument::pass::Rewritten;
 use crate::options::Options;
+use crate::plan::choose::Plan;
 use crate::skipped::Left;
 use crate::surroundings::Surroundings;
 use crate::warning::Warning;
@@ -83,6 +84,8 @@ pub(super) fn rewrite(
     let tells = modules.iter().any(|module| !module.described.symbols.symbols.is_empty())
         || exports.iter().flatten().any(Export::is_recorded);
     check_filter(&modules, exports, options, tells)?;
+    let plans = modules.iter().filter_map(|module| module.described.plan.as_ref());
+    warnings.extend(Plan::not_there(plans, &options.filter));
     if !tells {
         modules.iter_mut().for_each(|module| module.wasm = None);
     }

@@ -110,6 +110,9 @@ pub(crate) fn rewrite_in(
     loop {
         let plan = Plan::make(&info, &names, options, surroundings, &refused, &allocators)?;
         check_allocators(&plan, &allocators)?;
+        if refused.is_empty() && guessed.is_none() && surroundings.is_none() {
+            warnings.extend(Plan::not_there(std::iter::once(&plan), &options.filter));
+        }
         let mut symbols = symbols(&info, &plan, &identity, &sources, options.id_base);
         if symbols.symbols.is_empty() && !(surroundings.is_some() && is_felt(&info, &reach, &plan, options)?)
         {

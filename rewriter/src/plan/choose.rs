@@ -1,7 +1,7 @@
 //! Chooses the functions that get probes, and their ids.
 
 use crate::error::{Error, ErrorKind};
-use crate::filter::Pattern;
+use crate::filter::{Filter, Pattern};
 use crate::module::info::ModuleInfo;
 use crate::names::demangle::demangle;
 use crate::names::func_names::FuncNames;
@@ -10,9 +10,10 @@ use crate::plan::allocators::Allocators;
 use crate::plan::{growth, leaf};
 use crate::skipped::SkipReason;
 use crate::surroundings::Surroundings;
+use crate::warning::Warning;
 use kperf_abi::{FuncId, FuncIndex, word};
 use rayon::prelude::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use wasmparser::FunctionBody;
 
@@ -93,6 +94,21 @@ impl Plan {
             }
         }
         counts.into_iter().collect()
+    }
+
+    /// What to warn of if `filter` leaves out functions by name that aren't there.
+    pub(crate) fn not_there<'p>(plans: impl Iterator<Item = &'p Plan>, filter: &Filter) -> Option<Warning> {
+        let planned = filter.planned.len();
+        if planned == 0 {
+            return None;
+        }
+        let mut missing: HashSet<&str> = filter.planned.iter().map(String::as_str).collect();
+        for function in plans.flat_map(|plan| &plan.functions) {
+            missing.remove(function.display_name());
+            missing.remove(&*function.label());
+        }
+        let missing = missing.len();
+        (missing > 0).then_some(Warning::OtherPlan { missing, planned })
     }
 
     /// Makes the plan. `refused`: functions that turned out to have no room for a probe. Allocator functions get a

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 /// Rewrites a module and runs it by `run.mjs`; the trace goes to a file. `filter`: nothing, or `--skip` and a pattern.
 pub(crate) fn run(node: &Path, kind: &str, module: &Path, trace: &Path, filter: &[&str]) -> Output {
     let skip = filter.get(1).map(|pattern| Pattern::parse(pattern).unwrap()).into_iter().collect();
-    let filter = Filter { only: Vec::new(), skip };
+    let filter = Filter { skip, ..Filter::default() };
     let options = Options { module_name: "module".to_owned(), filter, ..Options::default() };
     let rewritten = rewrite(&wat::parse_file(module).unwrap(), &options).unwrap();
     let scratch = trace.parent().unwrap();

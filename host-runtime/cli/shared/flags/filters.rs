@@ -47,7 +47,11 @@ impl FilterArgs {
                 })
                 .collect::<anyhow::Result<Vec<_>>>()
         };
-        Ok(Filter { only: parse("--only", &self.only)?, skip: parse("--skip", &self.skip)? })
+        Ok(Filter {
+            only: parse("--only", &self.only)?,
+            skip: parse("--skip", &self.skip)?,
+            ..Filter::default()
+        })
     }
 
     /// The flags as they would be typed.
@@ -295,6 +299,20 @@ pub fn duration_nanos(text: &str) -> Result<u64, String> {
     u64::try_from(duration.as_nanos()).map_err(|_| "more nanoseconds than 64 bits can hold".to_owned())
 }
 
+/// A share as people write it: `10%`, `0.5%`; or as a fraction: `0.1`.
+pub fn share(text: &str) -> Result<f64, String> {
+    let (number, divisor) = match text.trim().strip_suffix('%') {
+        Some(percent) => (percent.trim_end(), 100.0),
+        None => (text.trim(), 1.0),
+    };
+    match number.parse::<f64>() {
+        // `10` most likely means 10 %; as a fraction it would allow growth up to 1000 %.
+        Ok(number) if number > 1.0 && divisor == 1.0 => Err(format!("did you mean {number}%?")),
+        Ok(number) if number.is_finite() && number >= 0.0 => Ok(number / divisor),
+        _ => Err("give a share such as `10%` or `0.1`".to_owned()),
+    }
+}
+
 fn lane(text: &str) -> Result<LaneChoice, String> {
     text.parse().map_err(str::to_owned)
 }
@@ -323,5 +341,13 @@ mod tests {
         assert_eq!(parsed("~"), Ok((0, u64::MAX)));
         assert_eq!(parsed("2ms~1ms"), Err("it ends before it begins".to_owned()));
         assert!(parsed("1ms").is_err() && parsed("1~2").is_err() && parsed("x~1ms").is_err());
+    }
+
+    #[test]
+    fn shares_are_read() {
+        assert_eq!(["10%", "0.5 %", "0.1", "0%"].map(share), [Ok(0.1), Ok(0.005), Ok(0.1), Ok(0.0)]);
+        assert!(
+            ["", "%", "-1%", "NaN", "inf", "ten", "10", "1.5"].into_iter().all(|text| share(text).is_err())
+        );
     }
 }

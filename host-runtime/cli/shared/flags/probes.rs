@@ -4,12 +4,13 @@ use crate::shared::allocations::allocators;
 use crate::shared::flags::filters::FilterArgs;
 use crate::shared::flags::sampling::{RecordArgs, StackArg};
 use crate::shared::output;
+use crate::shared::plan_file;
 use crate::shared::symbols;
 use anyhow::bail;
 use clap::ValueEnum;
 use kperf_abi::SymbolTable;
 use kperf_rewriter::{
-    Allocations, AllocatorOptions, Clock, Host, Imported, Inline, Leaf, Options, Recording, Warning,
+    Allocations, AllocatorOptions, Clock, Filter, Host, Imported, Inline, Leaf, Options, Recording, Warning,
 };
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -20,6 +21,10 @@ use std::str::FromStr;
 pub struct ProbeArgs {
     #[command(flatten)]
     filter: FilterArgs,
+    /// Leave out the functions of a plan, which `kperf-wasm plan` makes from a recording, so that a trace costs little. `run`
+    /// makes a trace then.
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
     /// Only functions of at least N instructions.
     #[arg(long, value_name = "N", default_value_t = 0)]
     min_instructions: u32,
@@ -125,7 +130,7 @@ impl ProbeArgs {
         };
         Ok(Options {
             recording,
-            filter: self.filter.filter()?,
+            filter: self.filter()?,
             min_instructions: self.min_instructions,
             exports_only: self.exports,
             imports,
@@ -140,6 +145,11 @@ impl ProbeArgs {
             description: self.describe(&recording, imports, id_base),
             validate: false,
         })
+    }
+
+    fn filter(&self) -> anyhow::Result<Filter> {
+        let planned = self.plan.as_deref().map(plan_file::read).transpose()?;
+        Ok(Filter { planned: planned.unwrap_or_default(), ..self.filter.filter()? })
     }
 
     /// What is recorded, with the host's times.
@@ -211,7 +221,7 @@ impl ProbeArgs {
     /// Whether there is a flag that only traces have.
     pub fn is_for_traces(&self) -> bool {
         let has_allocations = self.allocations.is_some() || !self.allocator.is_empty();
-        self.probe != ProbeArg::Auto || self.leaf != LeafArg::Time || has_allocations
+        self.probe != ProbeArg::Auto || self.leaf != LeafArg::Time || has_allocations || self.plan.is_some()
     }
 
     /// The file given for names.
@@ -276,6 +286,9 @@ impl ProbeArgs {
         }
         self.record.describe(recording, &mut words);
         self.filter.describe(&mut words);
+        if let Some(plan) = &self.plan {
+            words.extend(["--plan".to_owned(), plan.display().to_string()]);
+        }
         if self.min_instructions > 0 {
             words.extend(["--min-instructions".to_owned(), self.min_instructions.to_string()]);
         }

@@ -49,7 +49,7 @@ impl FromStr for SpanMin {
 pub struct RecordArgs {
     /// `trace` records every call. `profile` counts all calls and takes samples of the open ones: counts are exact, times are
     /// sampled, and memory stays constant. A profile's recorder is always inside the module, in a component beside its modules
-    /// [default: `profile` for `run` of a module on Linux on x86-64 without --trace, --otlp, --clock, --probe, --leaf or --allocations; else
+    /// [default: `profile` for `run` of a module on Linux on x86-64 without --trace, --otlp, --clock, --probe, --leaf, --plan or --allocations; else
     /// `trace`]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub record: Option<RecordArg>,

@@ -70,6 +70,7 @@ impl CallFields {
             functions: Filter {
                 only: patterns("--only", &self.only)?,
                 skip: patterns("--skip", &self.skip)?,
+                ..Filter::default()
             },
             depth: self.depth,
             min_nanos: self.min_time.as_deref().map(|text| nanos("--min-time", text)).transpose()?,

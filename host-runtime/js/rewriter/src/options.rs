@@ -14,6 +14,8 @@ pub struct Options {
     pub only: Vec<String>,
     /// Patterns of functions that get none.
     pub skip: Vec<String>,
+    /// Names and labels of functions that a plan leaves out.
+    pub planned: Vec<String>,
     /// The kind of patterns.
     pub r#match: Match,
     /// Functions with fewer instructions get no probe.
@@ -174,7 +176,11 @@ impl Options {
         let parse = |texts: &[String]| -> Result<Vec<Pattern>, kperf_rewriter::Error> {
             texts.iter().map(|text| self.r#match.pattern(text)).collect()
         };
-        Ok(Filter { only: parse(&self.only)?, skip: parse(&self.skip)? })
+        Ok(Filter {
+            only: parse(&self.only)?,
+            skip: parse(&self.skip)?,
+            planned: self.planned.iter().cloned().collect(),
+        })
     }
 
     /// What is known of the host.

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::options::{Options, ProbeChoice, RecorderPlace};
-use kperf_rewriter::{ErrorKind, Filter, Recording, Rewritten, stands_alone};
+use kperf_rewriter::{ErrorKind, Filter, Recording, Rewritten, Warning, stands_alone};
 use serde::Serialize;
 
 /// The result of rewriting.
@@ -66,7 +66,10 @@ fn rewrite_as(wasm: &[u8], options: &Options, recording: Recording) -> Result<Ou
                     probed: symbols.symbols.len(),
                     inline: !recording.is_imported(),
                     id_end: symbols.id_end(),
-                    warnings: unmatched.into_iter().chain(warnings.iter().map(ToString::to_string)).collect(),
+                    warnings: unmatched
+                        .into_iter()
+                        .chain(warnings.iter().filter(is_of_module).map(ToString::to_string))
+                        .collect(),
                 };
                 return Ok(Outcome::Probed(wasm, summary));
             }
@@ -80,6 +83,11 @@ fn rewrite_as(wasm: &[u8], options: &Options, recording: Recording) -> Result<Ou
             },
         }
     }
+}
+
+/// A plan is for all modules of a program, so it may name functions that this one hasn't.
+fn is_of_module(warning: &&Warning) -> bool {
+    !matches!(warning, Warning::OtherPlan { .. })
 }
 
 fn leave_out(filter: &mut Filter, text: &str) {

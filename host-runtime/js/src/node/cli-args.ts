@@ -4,6 +4,7 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type { parseArgs, ParseArgsConfig } from 'node:util';
 import type { RewriteOptions } from '../common/hook/rewriter.js';
 import { reasonOf } from '../common/warn.js';
+import { plannedIn } from './plan-file.js';
 
 type Flags = NonNullable<ParseArgsConfig['options']>;
 /** The values of some flags. */
@@ -19,16 +20,18 @@ export const PATTERNS = {
 /** The flags that select functions for probes. */
 export const PROBED = {
     ...PATTERNS,
+    plan: { type: 'string' },
     'min-instructions': { type: 'string', default: '0' },
     exports: { type: 'boolean', default: false },
     imports: { type: 'boolean', default: false },
 } as const satisfies Flags;
 
 /** These flags as the rewriter's options. */
-export function probed({ only, skip, match, exports, imports, ...values }: Values<typeof PROBED>): RewriteOptions {
+export function probed({ only, skip, match, plan, exports, imports, ...values }: Values<typeof PROBED>): RewriteOptions {
     return {
         only,
         skip,
+        planned: usage('--plan: ', () => plannedIn(plan)),
         match: oneOf('--match', match, 'auto', 'glob', 'regex', 'text'),
         min_instructions: number('--min-instructions', values['min-instructions']),
         exports,

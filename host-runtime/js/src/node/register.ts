@@ -230,5 +230,5 @@ function reportNothing(): void {
     const { selected, seen } = loading ?? { selected: 1, seen: 0 };
     if (settings.quiet || seen === 0 || selected > 0) return;
     const others = missing.size > 0 ? 'other ' : '';
-    process.stderr.write(`kperf: KPERF_ONLY, KPERF_SKIP, KPERF_MIN_INSTRUCTIONS and KPERF_EXPORTS select no function of the program's ${seen} ${others}module${seen > 1 ? 's' : ''}\n`);
+    process.stderr.write(`kperf: KPERF_ONLY, KPERF_SKIP, KPERF_PLAN, KPERF_MIN_INSTRUCTIONS and KPERF_EXPORTS select no function of the program's ${seen} ${others}module${seen > 1 ? 's' : ''}\n`);
 }

@@ -8,6 +8,7 @@ import { reasonOf } from '../common/warn.js';
 import type { RewriteOptions } from '../common/hook/rewriter.js';
 import type { LoadingSettings } from './loading.js';
 import { cacheFolder } from './module-cache.js';
+import { plannedIn } from './plan-file.js';
 
 /** Settings of `kperf-wasm/register`. */
 export type Settings = ReturnType<typeof readSettings>;
@@ -82,6 +83,7 @@ function loadingFromEnvironment(env: NodeJS.ProcessEnv): LoadingSettings | undef
     const options: RewriteOptions = {
         only: patterns(env['KPERF_ONLY']),
         skip: patterns(env['KPERF_SKIP']),
+        planned: planned(env),
         match: oneOf(env, 'KPERF_MATCH', ['auto', 'glob', 'regex', 'text']),
         min_instructions: Number(min ?? 0),
         exports: isOn(env, 'KPERF_EXPORTS', false),
@@ -128,6 +130,12 @@ export function allocationsOf({ sample, allocator, isProfile }: AllocationSettin
     return { allocations: isAll ? 0 : Number(sample), allocator: named };
 }
 
+function planned(env: NodeJS.ProcessEnv): string[] {
+    let names: string[] = [];
+    naming(['KPERF_PLAN'], () => (names = plannedIn(env['KPERF_PLAN'])));
+    return names;
+}
+
 /** One pattern per line: names may contain any other character. */
 function patterns(text: string | undefined): string[] {
     return (text ?? '').split('\n').filter((pattern) => pattern !== '');
@@ -135,7 +143,7 @@ function patterns(text: string | undefined): string[] {
 
 /** The variables that are set, as one types them. */
 function described(env: NodeJS.ProcessEnv): string {
-    const names = ['KPERF_CLOCK', 'KPERF_PROBE', 'KPERF_RECORD', 'KPERF_SPAN_MIN', 'KPERF_ONLY', 'KPERF_SKIP', 'KPERF_MATCH', 'KPERF_MIN_INSTRUCTIONS', 'KPERF_EXPORTS', 'KPERF_IMPORTS', 'KPERF_LEAF', 'KPERF_ALLOCATIONS', 'KPERF_ALLOCATOR'];
+    const names = ['KPERF_CLOCK', 'KPERF_PROBE', 'KPERF_RECORD', 'KPERF_SPAN_MIN', 'KPERF_ONLY', 'KPERF_SKIP', 'KPERF_MATCH', 'KPERF_PLAN', 'KPERF_MIN_INSTRUCTIONS', 'KPERF_EXPORTS', 'KPERF_IMPORTS', 'KPERF_LEAF', 'KPERF_ALLOCATIONS', 'KPERF_ALLOCATOR'];
     return names.filter((name) => env[name]).map((name) => `${name}='${env[name]}'`).join(' ');
 }
 

@@ -208,7 +208,7 @@ mod tests {
             (Recording::inline(), INLINED, "calibrate.inline.wasm"),
         ] {
             let only = vec![Pattern::parse("probed_nothing").expect("a pattern")];
-            let filter = Filter { only, skip: Vec::new() };
+            let filter = Filter { only, ..Filter::default() };
             let options = Options { recording, filter, ..Options::default() };
             let made = code_alone(&rewrite(&source, &options).expect("a module").wasm);
             if std::env::var_os("BLESS").is_some() {

@@ -9,6 +9,8 @@ export interface RewriteOptions {
     only?: string[];
     /** Patterns of functions that get none. */
     skip?: string[];
+    /** Names of functions that a plan leaves without probes. */
+    planned?: string[];
     match?: 'auto' | 'glob' | 'regex' | 'text';
     min_instructions?: number;
     /** Only exported functions. */

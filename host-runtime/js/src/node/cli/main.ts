@@ -30,13 +30,13 @@ view: -o FILE.html, --no-open, --detail SPANS
 flame: --reverse, --chart, --folded, --by time|calls
 diff: --metric self|total|calls, --by function|path, --format table|json, --limit N
 view, flame, diff: --only, --skip, --match, --depth N, --min-time 10us, --range 1ms~2ms, --lane N
-rewrite: --only PATTERN, --skip PATTERN, --match auto|glob|regex|text, --min-instructions N, --exports, --imports,
+rewrite: --only PATTERN, --skip PATTERN, --match auto|glob|regex|text, --plan FILE, --min-instructions N, --exports, --imports,
     --probe import|inline, --leaf time|count, --record trace|profile, --span-min off, --id-base N
-run: --trace FILE (MODULE.kperf), --limit N; -q: no report; --only, --skip, --match, --imports, --probe, --record as in \`rewrite\`,
+run: --trace FILE (MODULE.kperf), --limit N; -q: no report; --only, --skip, --match, --plan, --imports, --probe, --record as in \`rewrite\`,
     --clock auto|precise|ticker[:PERIOD]|instructions
 serve: --proxy http://HOST:PORT instead of FOLDER, --listen 127.0.0.1:8080, --allow-host NAME, --traces FOLDER, --otlp[=ENDPOINT],
     --no-isolation, --top N, --clock auto|precise|ticker[:PERIOD], --span-min 2ms|off, --allocations[=BYTES],
-    --allocator malloc=FUNCTION, --no-callbacks MODULE, --closed, and as in \`rewrite\` --only, --skip, --match, --min-instructions,
+    --allocator malloc=FUNCTION, --no-callbacks MODULE, --closed, and as in \`rewrite\` --only, --skip, --match, --plan, --min-instructions,
     --exports, --imports, --leaf, --record, --probe (auto)
 
 The Rust command of the same name, which is built with cargo, has more flags, and more subcommands: replay, graph, export, send, info.
@@ -63,6 +63,7 @@ const RUN = {
     limit: { type: 'string', default: '30' },
     quiet: { type: 'boolean', short: 'q', default: false },
     ...PATTERNS,
+    plan: { type: 'string' },
     imports: { type: 'boolean', default: false },
     probe: { type: 'string', default: 'auto' },
     record: { type: 'string', default: 'trace' },
@@ -125,6 +126,7 @@ async function runRun(args: string[]): Promise<void> {
         KPERF_ONLY: patterns('--only', values.only),
         KPERF_SKIP: patterns('--skip', values.skip),
         KPERF_MATCH: oneOf('--match', values.match, 'auto', 'glob', 'regex', 'text'),
+        ...(values.plan && { KPERF_PLAN: values.plan }),
         ...(values.imports && { KPERF_IMPORTS: '1' }),
         KPERF_PROBE: oneOf('--probe', values.probe, 'auto', 'import', 'inline'),
         KPERF_RECORD: oneOf('--record', values.record, 'trace', 'profile'),

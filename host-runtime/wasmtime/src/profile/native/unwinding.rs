@@ -4,7 +4,6 @@
 //! process's `.eh_frame` says how to unwind them; framehop reads it.
 #![allow(unsafe_code)] // What is read is the process's own code and stack, by address.
 
-use super::code::FunctionAt;
 use super::registers::Registers;
 use super::target::Target;
 use framehop::{
