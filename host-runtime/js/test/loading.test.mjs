@@ -77,6 +77,21 @@ test('the filters are those of the command', () => {
     assert.deepEqual([none.trace, none.stderr], [undefined, '']);
 });
 
+test('functions of a plan have no probes', () => {
+    const program = `${RUN_LIFE}${WAYS.compile}\nwasi.start(instance);`;
+    const plan = join(work, 'life.plan');
+    const all = namesOf(run(program).trace);
+    writeFileSync(plan, '# 1 call\nskip life::is_valid_position\r\nskip of another module\n');
+    const { trace, stderr } = run(program, { env: { KPERF_PLAN: plan } });
+    assert.deepEqual([namesOf(trace), stderr], [all.filter((name) => name !== 'life::is_valid_position'), '']);
+    writeFileSync(plan, 'life::step\n');
+    for (const [path, message] of [[plan, /KPERF_PLAN: line 1 of `.*` is neither `skip/], [join(work, 'no.plan'), /KPERF_PLAN: ENOENT/]]) {
+        const bad = run(program, { env: { KPERF_PLAN: path } });
+        assert.equal(bad.status, 1);
+        assert.match(bad.stderr, message);
+    }
+});
+
 test('filters that leave nothing of all modules are told, and bad ones', () => {
     const program = `${RUN_LIFE}${WAYS.compile}\nwasi.start(instance);`;
     const nothing = run(program, { env: { KPERF_ONLY: 'nowhere' } });

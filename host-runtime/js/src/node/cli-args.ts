@@ -31,7 +31,7 @@ export function probed({ only, skip, match, plan, exports, imports, ...values }:
     return {
         only,
         skip,
-        planned: usage('--plan: ', () => plannedIn(plan)),
+        ...usage('--plan: ', () => plannedIn(plan)),
         match: oneOf('--match', match, 'auto', 'glob', 'regex', 'text'),
         min_instructions: number('--min-instructions', values['min-instructions']),
         exports,

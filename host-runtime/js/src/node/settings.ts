@@ -83,7 +83,7 @@ function loadingFromEnvironment(env: NodeJS.ProcessEnv): LoadingSettings | undef
     const options: RewriteOptions = {
         only: patterns(env['KPERF_ONLY']),
         skip: patterns(env['KPERF_SKIP']),
-        planned: planned(env),
+        ...planned(env),
         match: oneOf(env, 'KPERF_MATCH', ['auto', 'glob', 'regex', 'text']),
         min_instructions: Number(min ?? 0),
         exports: isOn(env, 'KPERF_EXPORTS', false),
@@ -130,10 +130,11 @@ export function allocationsOf({ sample, allocator, isProfile }: AllocationSettin
     return { allocations: isAll ? 0 : Number(sample), allocator: named };
 }
 
-function planned(env: NodeJS.ProcessEnv): string[] {
-    let names: string[] = [];
-    naming(['KPERF_PLAN'], () => (names = plannedIn(env['KPERF_PLAN'])));
-    return names;
+/** The functions that a plan leaves out, if there is one. */
+function planned(env: NodeJS.ProcessEnv): Pick<RewriteOptions, 'planned'> {
+    const options = {};
+    naming(['KPERF_PLAN'], () => Object.assign(options, plannedIn(env['KPERF_PLAN'])));
+    return options;
 }
 
 /** One pattern per line: names may contain any other character. */
