@@ -1,7 +1,7 @@
 //! Modules that record themselves (`rewrite --probe self`), under wasmtime, Node.js and, where Go is, wazero.
 
 use crate::common::command::{Folder, ROOT, Ran, command, kperf, life};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -257,6 +257,43 @@ fn without_a_folder_or_with_a_full_disk_the_program_runs_on() {
     // A host may take a byte at a time.
     assert_eq!(run(".", "slow").code, Some(0));
     assert_eq!(functions(&self::report(&folder, "m.kperf"))["f"], 2);
+}
+
+#[test]
+fn a_log_has_what_a_file_would_have() {
+    let folder = Folder::new();
+    kperf(&folder, &["rewrite", "--probe", "self", "--trace", "-", &life("c"), "-o", "logged.wasm"]);
+    kperf(&folder, &["rewrite", "--probe", "self", &life("c"), "-o", "recorded.wasm"]);
+    Host::Node.run(&folder, "recorded.wasm", &["60"]);
+    let expected = functions(&report(&folder, "life.kperf"));
+    fs::remove_file(folder.path("life.kperf")).unwrap();
+    let check = |log: &str, host: &str| {
+        fs::write(folder.path("app.log"), log).unwrap();
+        let report = report(&folder, "app.log");
+        let (mut found, mut expected) = (functions(&report), expected.clone());
+        [&mut found, &mut expected].map(|counts| counts.retain(|name, _| name != "writev"));
+        assert_eq!((found, &report["outcome"]), (expected, &json!("completed")), "{host}");
+        assert!(!folder.path("life.kperf").exists());
+    };
+    let mut logs = Vec::new();
+    for host in Host::all() {
+        let ran = host.run(&folder, "logged.wasm", &["60"]);
+        assert_eq!(ran.code, Some(0), "{host:?}: {}", ran.stderr);
+        check(&ran.stderr, &format!("{host:?}"));
+        logs.push(ran.stderr);
+    }
+    // A host that takes a byte at a time, and a logger that puts something before each line.
+    let mut slow = Host::Node.command(&folder, "logged.wasm", &["60"]);
+    let slow = Ran::of(slow.env("FULL", "trickle").output().unwrap());
+    let prefixed: String = slow.stderr.lines().map(|line| format!("12:00 app[1] {line}\r\n")).collect();
+    check(&prefixed, "slow");
+    // Of two instances the user chooses one.
+    fs::write(folder.path("app.log"), logs.concat()).unwrap();
+    let two = folder.run(&["report", "app.log"]);
+    assert!(two.stderr.contains("choose one: grep kperf:"), "{}", two.stderr);
+    // The variable asks for a log too.
+    let mut asked = Host::Node.command(&folder, "recorded.wasm", &["60"]);
+    check(&Ran::of(asked.env("KPERF_TRACE", "-").output().unwrap()).stderr, "KPERF_TRACE");
 }
 
 const DEEP: &str = r#"(module

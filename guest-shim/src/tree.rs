@@ -16,8 +16,8 @@ pub const MAX_NODES: u32 = 1 << 14;
 pub const TABLE: u32 = NODES + MAX_NODES * NODE_LEN;
 /// The file that the recorder writes.
 pub const FILE: u32 = TABLE + 2 * MAX_NODES * 4;
-/// The most bytes of a window and of the file's end.
-pub const WINDOW: u32 = 1024 + MAX_NODES * 30;
+/// The most bytes of a window and of the file's end, and of a line of a log after them.
+pub const WINDOW: u32 = 2048 + MAX_NODES * 30;
 
 /// The function of the node for all calls for which there is no room.
 pub const OTHER: u32 = u32::MAX - 3;

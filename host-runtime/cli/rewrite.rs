@@ -51,7 +51,7 @@ pub struct Opts {
     #[arg(long, value_enum, value_name = "CLOCK", default_value = "host")]
     clock: ClockArg,
     /// With `--probe self`: where the module writes its trace, in the first folder that it is given and that takes it [default: the
-    /// module's name with `.kperf`]. The variable `KPERF_TRACE` in the module's environment is stronger; if it is empty, no file is written.
+    /// module's name with `.kperf`]. `-`: to stderr, as lines of a log, which all commands read. The variable `KPERF_TRACE` in the module's environment is stronger; if it is empty, no file is written.
     #[arg(long, value_name = "PATH")]
     trace: Option<String>,
     /// The first function id.

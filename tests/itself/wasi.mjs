@@ -1,5 +1,5 @@
 // wasi.mjs MODULE FOLDER [ARGS]: runs a command of WASI in Node.js. FOLDER is its folder; `-` is none. With FULL=half the disk is full after
-// half of the first write to a file, with FULL=slow it takes a byte at a time, with FULL=other another program appends to `m.kperf`.
+// half of the first write to a file, with FULL=slow it takes a byte at a time (FULL=trickle: and so does stderr), with FULL=other another program appends to `m.kperf`.
 import { WASI } from 'node:wasi';
 import { appendFileSync, readFileSync } from 'node:fs';
 
@@ -12,7 +12,7 @@ const { FULL } = process.env;
 const ENOSPC = 51;
 let writes = 0;
 imports.wasi_snapshot_preview1.fd_write = (fd, at, count, written) => {
-    if (fd < 3 || !FULL) return fd_write(fd, at, count, written);
+    if ((fd < 3 && FULL !== 'trickle') || !FULL) return fd_write(fd, at, count, written);
     if (FULL === 'half' && writes++ > 0) return ENOSPC;
     if (FULL === 'other') {
         const error = fd_write(fd, at, count, written);

@@ -218,7 +218,7 @@
   ;; #if files
   ;; Appends a window to the file; and the end, unless the outcome is negative. The file is never open while the program runs: programs look for
   ;; their folders at all open files.
-  (func $save (param $outcome i32) (param $code i32) (local $from i32) (local $fd i32)
+  (func $save (param $outcome i32) (param $code i32) (local $from i32) (local $fd i32) (local $taken i32)
     (if (i32.eq (global.get $folder) (i32.const -2)) (then (return)))
     (local.set $fd (call $open))
     (if (i32.lt_s (local.get $fd) (i32.const 0)) (then (global.set $folder (i32.const -2)) (return)))
@@ -230,29 +230,104 @@
       (then (call $end (local.get $outcome) (local.get $code))))
     (if (i32.eqz (global.get $written)) (then (local.set $from (call $at (i32.const 16)))))
     (global.set $written (i32.const 1))
-    (block $full
-      (loop $more
-        (i32.store offset=16 (global.get $base) (local.get $from))
-        (i32.store offset=20 (global.get $base) (i32.sub (global.get $out) (local.get $from)))
-        (i32.store offset=24 (global.get $base) (i32.const 0))
-        ;; A host may take less at once. A full disk takes nothing: what is in this window can still be fetched.
-        (br_if $full
-          (call $fd_write
+    (if (i32.eq (local.get $fd) (i32.const 2))
+      (then (local.set $taken (call $log (local.get $from))))
+      (else
+        (local.set $taken (call $write (local.get $fd) (local.get $from)))
+        (drop (call $fd_close (local.get $fd)))))
+    ;; A full disk takes nothing: what is in this window can still be fetched.
+    (if (local.get $taken)
+      (then (call $reset))
+      (else (global.set $folder (i32.const -2)))))
+
+  ;; Writes what is from here to $out. Whether all of it was taken.
+  (func $write (param $fd i32) (param $from i32) (result i32)
+    (loop $more
+      (i32.store offset=16 (global.get $base) (local.get $from))
+      (i32.store offset=20 (global.get $base) (i32.sub (global.get $out) (local.get $from)))
+      (i32.store offset=24 (global.get $base) (i32.const 0))
+      ;; A host may take less at once.
+      (if (call $fd_write
             (local.get $fd)
             (i32.add (global.get $base) (i32.const 16))
             (i32.const 1)
-            (i32.add (global.get $base) (i32.const 24))))
-        (br_if $full (i32.eqz (i32.load offset=24 (global.get $base))))
-        (global.set $size (i64.add (global.get $size) (i64.load32_u offset=24 (global.get $base))))
-        (local.set $from (i32.add (local.get $from) (i32.load offset=24 (global.get $base))))
-        (br_if $more (i32.lt_u (local.get $from) (global.get $out))))
-      (drop (call $fd_close (local.get $fd)))
-      (call $reset)
-      (return))
-    (drop (call $fd_close (local.get $fd)))
-    (global.set $folder (i32.const -2)))
+            (i32.add (global.get $base) (i32.const 24)))
+        (then (return (i32.const 0))))
+      (if (i32.eqz (i32.load offset=24 (global.get $base))) (then (return (i32.const 0))))
+      (global.set $size (i64.add (global.get $size) (i64.load32_u offset=24 (global.get $base))))
+      (local.set $from (i32.add (local.get $from) (i32.load offset=24 (global.get $base))))
+      (br_if $more (i32.lt_u (local.get $from) (global.get $out))))
+    (i32.const 1))
 
-  ;; Opens the file: at first in the first folder that takes it, which makes or empties it, then there to append. -1: no folder takes
+  ;; Writes it to stderr as lines of a log, each at once: `kperf:ID:NUMBER:BASE64`. The ID tells the lines of one instance from others'.
+  (func $log (param $from i32) (result i32) (local $end i32) (local $stop i32) (local $shift i32)
+    (local.set $end (global.get $out))
+    (block $full
+      (loop $line
+        (i32.store (local.get $end) (i32.const 0x7265706b))
+        (i32.store16 offset=4 (local.get $end) (i32.const 0x3a66))
+        (global.set $out (i32.add (local.get $end) (i32.const 6)))
+        (local.set $shift (i32.const 32))
+        (loop $id
+          (local.set $shift (i32.sub (local.get $shift) (i32.const 4)))
+          (call $hexadecimal (i32.shr_u (i32.wrap_i64 (global.get $unix)) (local.get $shift)))
+          (br_if $id (local.get $shift)))
+        (call $byte (i32.const 58))
+        (call $digits (global.get $lines))
+        (call $byte (i32.const 58))
+        (global.set $lines (i64.add (global.get $lines) (i64.const 1)))
+        (local.set $stop (i32.add (local.get $from) (i32.const 384)))
+        (if (i32.gt_u (local.get $stop) (local.get $end)) (then (local.set $stop (local.get $end))))
+        (loop $three
+          (call $letters (local.get $from) (i32.sub (local.get $stop) (local.get $from)))
+          (local.set $from (i32.add (local.get $from) (i32.const 3)))
+          (br_if $three (i32.lt_u (local.get $from) (local.get $stop))))
+        (local.set $from (local.get $stop))
+        (call $byte (i32.const 10))
+        (br_if $full (i32.eqz (call $write (i32.const 2) (local.get $end))))
+        (br_if $line (i32.lt_u (local.get $from) (local.get $end))))
+      (global.set $out (local.get $end))
+      (return (i32.const 1)))
+    (global.set $out (local.get $end))
+    (i32.const 0))
+
+  (func $hexadecimal (param $n i32)
+    (local.set $n (i32.and (local.get $n) (i32.const 15)))
+    (call $byte
+      (i32.add (local.get $n) (select (i32.const 48) (i32.const 87) (i32.lt_u (local.get $n) (i32.const 10))))))
+
+  ;; The four letters of BASE64 for up to three bytes.
+  (func $letters (param $at i32) (param $left i32) (local $bits i32)
+    (local.set $bits (i32.shl (i32.load8_u (local.get $at)) (i32.const 16)))
+    (if (i32.gt_u (local.get $left) (i32.const 1))
+      (then
+        (local.set $bits
+          (i32.or (local.get $bits) (i32.shl (i32.load8_u offset=1 (local.get $at)) (i32.const 8))))))
+    (if (i32.gt_u (local.get $left) (i32.const 2))
+      (then (local.set $bits (i32.or (local.get $bits) (i32.load8_u offset=2 (local.get $at))))))
+    (call $letter (i32.shr_u (local.get $bits) (i32.const 18)))
+    (call $letter (i32.shr_u (local.get $bits) (i32.const 12)))
+    (if (i32.gt_u (local.get $left) (i32.const 1))
+      (then (call $letter (i32.shr_u (local.get $bits) (i32.const 6))))
+      (else (call $byte (i32.const 61))))
+    (if (i32.gt_u (local.get $left) (i32.const 2))
+      (then (call $letter (local.get $bits)))
+      (else (call $byte (i32.const 61)))))
+
+  (func $letter (param $n i32)
+    (local.set $n (i32.and (local.get $n) (i32.const 63)))
+    (call $byte
+      (i32.add
+        (local.get $n)
+        (select (i32.const 65)
+          (select (i32.const 71)
+            (select (i32.const -4)
+              (select (i32.const -19) (i32.const -16) (i32.eq (local.get $n) (i32.const 62)))
+              (i32.lt_u (local.get $n) (i32.const 62)))
+            (i32.lt_u (local.get $n) (i32.const 52)))
+          (i32.lt_u (local.get $n) (i32.const 26))))))
+
+  ;; Opens the file: 2 for the path `-`, which is the log. At first in the first folder that takes it, which makes or empties it, then there to append. -1: no folder takes
   ;; it, or it has changed.
   (func $open (result i32) (local $path i32) (local $length i32) (local $at i32) (local $fd i32)
     (local.set $path (call $at (i32.const 11)))
@@ -268,6 +343,10 @@
             (br_if $end (i32.eqz (i32.load8_u (i32.add (local.get $path) (local.get $length)))))
             (local.set $length (i32.add (local.get $length) (i32.const 1)))
             (br $more)))))
+    (if (i32.and
+          (i32.eq (local.get $length) (i32.const 1))
+          (i32.eq (i32.load8_u (local.get $path)) (i32.const 45)))
+      (then (return (i32.const 2))))
     ;; Paths are relative to a folder.
     (block $end
       (loop $more

@@ -78,8 +78,9 @@
   ;; The descriptor of the folder with the file: -1 is none yet, -2 none takes it. Whether the file's header is written.
   (global $folder (mut i32) (i32.const -1))
   (global $written (mut i32) (i32.const 0))
-  ;; How long the file is.
+  ;; How long the file is, and how many lines of a log are written.
   (global $size (mut i64) (i64.const 0))
+  (global $lines (mut i64) (i64.const 0))
   (global $done (mut i32) (i32.const 0))
   ;; #end
 

@@ -1,6 +1,7 @@
 //! Opens traces, and prints what is wrong with them.
 
 pub mod dataset;
+mod log;
 
 use crate::shared::flags::filters::CallSelection;
 use crate::shared::input;
@@ -12,7 +13,7 @@ use kperf_profile::{CallFilter, CallObserver, FlatProfile, Health, Heap, Profile
 use kperf_trace::{ClockKind, Item, ProbeCost, TraceReader};
 use std::cell::Cell;
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal, Read};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -183,7 +184,8 @@ impl<'a> Source<'a> {
             let metadata = file.metadata().with_context(failed)?;
             (Box::new(file), metadata.is_file().then_some(metadata.len()))
         };
-        let reader = TraceReader::new(BufReader::with_capacity(BUFFER, input)).with_context(failed)?;
+        let input = from_log(BufReader::with_capacity(BUFFER, input)).with_context(failed)?;
+        let reader = TraceReader::new(input).with_context(failed)?;
         let shown = self.progress == Progress::Bar && io::stderr().is_terminal();
         let progress = match length {
             Some(length) if shown => bar(length),
@@ -270,7 +272,8 @@ impl RewindableTrace<'_> {
     fn stream(&self) -> anyhow::Result<Trace> {
         let Some(bytes) = &self.bytes else { return self.source.stream() };
         let input: Box<dyn Read> = Box::new(io::Cursor::new(bytes.clone()));
-        let reader = TraceReader::new(BufReader::new(input)).with_context(|| self.source.failed())?;
+        let input = from_log(BufReader::new(input)).with_context(|| self.source.failed())?;
+        let reader = TraceReader::new(input).with_context(|| self.source.failed())?;
         Ok(Trace { reader, progress: ProgressBar::hidden(), scan: Scan::default() })
     }
 
@@ -286,6 +289,21 @@ impl RewindableTrace<'_> {
         self.scan.set(Some(scan));
         Ok(scan)
     }
+}
+
+/// The input, or the trace in its lines if it is the log of a module that records itself.
+fn from_log(mut input: Input) -> anyhow::Result<Input> {
+    /// Longer files that are no traces aren't searched.
+    const LONGEST: u64 = 1 << 30;
+    let begin = input.fill_buf()?;
+    let is_text = |first: &u8| first.is_ascii_graphic() || first.is_ascii_whitespace();
+    if input::is_trace(begin) || !begin.first().is_some_and(is_text) {
+        return Ok(input);
+    }
+    let mut bytes = Vec::new();
+    input.by_ref().take(LONGEST).read_to_end(&mut bytes)?;
+    let bytes = log::trace(&bytes, output::warn)?.unwrap_or(bytes);
+    Ok(BufReader::new(Box::new(io::Cursor::new(bytes).chain(input))))
 }
 
 /// Whether opening the path again reads the same. Not so for stdin and pipes.
