@@ -34,7 +34,7 @@ fn committed_modules_are_made_from_the_source() {
         }
         // The inline form also has the code that the rewriter copies into functions.
         let most = match form {
-            Form::TreeFiles => 5120,
+            Form::TreeFiles => 5632,
             Form::InlineAllocations | Form::InstructionsAllocations => 4352,
             Form::Inline | Form::Instructions | Form::Tree => 3072,
             _ => 2048,

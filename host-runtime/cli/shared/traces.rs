@@ -302,7 +302,7 @@ fn from_log(mut input: Input) -> anyhow::Result<Input> {
     }
     let mut bytes = Vec::new();
     input.by_ref().take(LONGEST).read_to_end(&mut bytes)?;
-    let bytes = log::trace(&bytes, output::warn)?.unwrap_or(bytes);
+    let bytes = log::trace(&bytes, |text| output::warn(text))?.unwrap_or(bytes);
     Ok(BufReader::new(Box::new(io::Cursor::new(bytes).chain(input))))
 }
 
