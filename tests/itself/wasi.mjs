@@ -12,7 +12,7 @@ const { FULL } = process.env;
 const ENOSPC = 51;
 let writes = 0;
 imports.wasi_snapshot_preview1.fd_write = (fd, at, count, written) => {
-    if ((fd < 3 && FULL !== 'trickle') || !FULL) return fd_write(fd, at, count, written);
+    if ((fd < 3 && !(fd === 2 && FULL === 'trickle')) || !FULL) return fd_write(fd, at, count, written);
     if (FULL === 'half' && writes++ > 0) return ENOSPC;
     if (FULL === 'other') {
         const error = fd_write(fd, at, count, written);
