@@ -55,6 +55,20 @@ function lookerAt(memory: WebAssembly.Memory): { exports: LookExports; slots: Ui
     return { exports, slots: new Uint32Array(exports.memory.buffer) };
 }
 
+/** Bytes of a stack, and readings of it, after which an engine compiles the reading well. */
+const WARM = [4096, 300] as const;
+
+/**
+ * Makes the engine compile the reading of stacks well, which takes it 0.3 s of samples otherwise. A slow reading must be repeated more often
+ * where calls end sooner, so samples show long calls too often.
+ */
+export function warmUp(): void {
+    const memory = new WebAssembly.Memory({ initial: 17, maximum: 17, shared: true });
+    new Uint8Array(memory.buffer, SHADOW_STACK, WARM[0]).fill(1);
+    const { look } = lookerAt(memory).exports;
+    for (let n = 0; n < WARM[1]; n++) look();
+}
+
 /** A call that was open in the last sample. */
 interface OpenCall {
     func: number;
@@ -384,7 +398,8 @@ export class SamplerLoop {
     /** Samples until messages are on their way. Returns false at the end. */
     run(): boolean {
         const [words, clock, { periodNanos }] = [this.#words, this.#clock, this.#sampling];
-        // Samples are due at fixed moments, so a late one doesn't delay the others. The sample after missed ones gets their time.
+        // At equal distances samples would find a program that repeats itself again and again at the same places. A late one doesn't delay
+        // the others, and the sample after missed ones gets their time.
         for (let due = clock() + periodNanos; ; ) {
             const isEnd = Atomics.load(words, STOP) === 1;
             // Also at the end: an instance without samples has counts.
@@ -398,8 +413,7 @@ export class SamplerLoop {
             this.#look(this.#awake);
             if (wanted === ALL || clock() >= this.#restDue) this.#lookAtResting();
             if (isEnd) break;
-            const now = clock();
-            due += periodNanos * Math.max(1, Math.ceil((now - due) / periodNanos));
+            due = Math.max(due, clock() - periodNanos) + periodNanos * (0.5 + Math.random());
         }
         for (const profiled of [...this.#awake.values(), ...this.#resting.values()]) profiled.close(Reason.Unfinished, clock());
         Atomics.store(words, STATE, IS_NONE);
