@@ -6,7 +6,7 @@
 //! bytes 1048576..            u64  how often each function was called, in the order of their ids
 //! ```
 //!
-//! All integers are little-endian. The first 64 bytes are unused. The lower half of a free slot is 0; the
+//! All integers are little-endian. The first 64 bytes are unused, but for [`WAITS`]. The lower half of a free slot is 0; the
 //! upper half may have any value.
 
 use crate::function::FuncId;
@@ -19,6 +19,8 @@ pub const LAST: usize = COUNTS - 16;
 pub const SLOTS: usize = (LAST - STACK) / 8 + 1;
 /// Address of the first count.
 pub const COUNTS: usize = 1 << 20;
+/// Address of a u64: how often the guest waited ([`WAIT_ID`](crate::word::WAIT_ID)).
+pub const WAITS: usize = 8;
 
 /// The values of two globals after which the counts are, in a global each, where a module has no such memory.
 pub const MARK: [u64; 2] = [0x6b70_6572_665f_636f, 0x756e_7473_5f61_7265];

@@ -19,6 +19,8 @@
 pub const MAX_FUNC_ID: u32 = (1 << 30) - 1;
 /// Largest FuncId that a leaf can carry: it holds the id plus one.
 pub const MAX_LEAF_ID: u32 = MAX_FUNC_ID - 1;
+/// The FuncId of no function: between its enter and its leave the guest's thread waits (`memory.atomic.wait32`).
+pub const WAIT_ID: u32 = MAX_FUNC_ID - 2;
 /// The first number of ticks that is too large for a time word.
 pub const TIME_LIMIT: u64 = 1 << 30;
 /// The largest payload of an unwind, a switch or a mark: 26 bits. Enters, leaves and times have 30.

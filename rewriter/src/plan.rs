@@ -8,3 +8,4 @@ pub(crate) mod leaf;
 pub(crate) mod reach;
 pub(crate) mod regions;
 pub(crate) mod stacks;
+pub(crate) mod waits;

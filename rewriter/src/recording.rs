@@ -183,6 +183,12 @@ impl Recording {
         matches!(self, Recording::Inline(Inline { leaf: Leaf::Count, .. }))
     }
 
+    /// Whether the instructions with which a thread waits get probes. Other recordings don't need them: a thread's own samples are
+    /// of its processor time, and waiting executes no instructions.
+    pub(crate) fn times_waits(&self) -> bool {
+        self.clock() == Clock::Host && (self.is_imported() || self.is_inline() || self.is_shadow_profile())
+    }
+
     /// Which allocations are recorded.
     pub fn allocations(&self) -> Allocations {
         match *self {

@@ -14,7 +14,7 @@ const named = (...names) => names.map((name) => `${name}.test.mjs`);
 /** Files whose behavior depends on the engine. */
 const OF_THE_ENGINE = named(
     'anchors', 'contexts', 'golden', 'imports', 'inside', 'inside-alone', 'jco-trap', 'loading', 'many', 'own-names',
-    'profile', 'realms', 'recorder', 'sampler', 'signals', 'soak', 'switch', 'threads-memory',
+    'profile', 'realms', 'recorder', 'sampler', 'signals', 'soak', 'switch', 'threads-memory', 'waits',
 );
 /** Published tools, examples, and variants of other files' tests. */
 const RARELY = named(

@@ -1,6 +1,7 @@
 //! The functions of a trace by their ids, over all its modules.
 
 use kperf_abi::symbols::{MAX_BYTES, MAX_SYMBOLS, SymbolsError};
+use kperf_abi::word::WAIT_ID;
 use kperf_abi::{FuncId, FunctionCode, InlinedFunction, Symbol, SymbolTable};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::borrow::Cow;
@@ -242,6 +243,8 @@ impl Symbols {
             None if id == RECORDER => "[recorder]".into(),
             None if id == WAITING_FOR_PROCESSOR => "[waiting for a processor]".into(),
             None if id == WAITING => "[waiting]".into(),
+            // One in which the guest was called again.
+            None if id == FuncId(WAIT_ID) => "memory.atomic.wait".into(),
             None => format!("func id {}", id.0).into(),
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::codec::{Packer, Unpacker};
 use crate::context::SpanLink;
+use kperf_abi::word::WAIT_ID;
 use kperf_abi::{FuncId, leb128, tree};
 
 /// A period of a recorder's profile: exact counts of calls, and a tree of the paths that samples found.
@@ -90,6 +91,41 @@ impl Window {
     pub fn call_count(&self) -> u64 {
         let of_functions = self.calls.iter().map(|(_, calls)| calls);
         of_functions.chain(&self.node_calls).fold(0, |sum, calls| sum.saturating_add(*calls))
+    }
+
+    /// Separates the waits of the guest's own ([`WAIT_ID`]) from its calls: their nodes get the function [`WAITING`], and their samples
+    /// are not in the sum of squares. A wait outside of all calls is idle time.
+    pub fn separate_waits(&mut self) {
+        if !self.nodes.iter().any(|node| node.func == FuncId(WAIT_ID)) {
+            return;
+        }
+        let square = |ticks: u64, samples: u64| (ticks as f64).powi(2) / samples.max(1) as f64;
+        let (mut waits, mut busy_ticks, mut busy_samples) = (0.0, 0u64, 0u64);
+        for index in 0..self.nodes.len() {
+            let Some(&WindowNode { parent, func, samples, self_ticks }) = self.nodes.get(index) else {
+                return;
+            };
+            if func == FuncId(WAIT_ID) {
+                waits += square(self_ticks, samples);
+            } else if func != WAITING && func != WAITING_FOR_PROCESSOR {
+                busy_ticks = busy_ticks.saturating_add(self_ticks);
+                busy_samples = busy_samples.saturating_add(samples);
+                continue;
+            }
+            // Within a wait a thread waits no more than once.
+            let around = parent.and_then(|parent| self.nodes.get(parent as usize));
+            let parent =
+                around.filter(|around| around.func == WAITING).map_or(parent, |around| around.parent);
+            if parent.is_none() {
+                self.idle_ticks = self.idle_ticks.saturating_add(self_ticks);
+            }
+            if let Some(node) = self.nodes.get_mut(index) {
+                node.parent = parent;
+                node.func = if func == FuncId(WAIT_ID) { WAITING } else { func };
+            }
+        }
+        // Samples of different lengths have larger squares.
+        self.squares = (self.squares - waits).max(square(busy_ticks, busy_samples));
     }
 
     /// Appends a payload to `out`.
@@ -212,6 +248,7 @@ impl Window {
                 window.node_calls.push(numbers.next()?);
             }
         }
+        window.separate_waits();
         Ok(window)
     }
 }

@@ -12,9 +12,10 @@ use crate::module::info::ModuleInfo;
 use crate::plan::allocators::Allocators;
 use crate::plan::choose::Plan;
 use crate::plan::reach::HostReach;
+use crate::plan::waits::Wait;
 use crate::recording::Clock;
 use kperf_abi::{FuncId, FuncIndex, SymbolTable, names};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use wasm_encoder::{BlockType, Instruction};
 use wasmparser::{Catch, FuncType, Operator, RefType, ValType};
 
@@ -33,6 +34,8 @@ pub(crate) struct Context<'a> {
     counted: HashSet<FuncIndex>,
     /// For each imported function the index of its thunk.
     thunks: Vec<Option<u32>>,
+    /// The instructions with which a thread waits, with the type and the index of the thunk of each.
+    waits: Vec<(Wait, u32, u32)>,
     /// Types of bodies with several results, by type index.
     body_types: HashMap<u32, BlockType>,
     /// Types of pads, by the tag's type index and whether the exception is a value too.
@@ -152,6 +155,7 @@ impl<'a> Context<'a> {
             probes,
             counted,
             thunks,
+            waits: Vec::new(),
             body_types,
             pad_types,
             hints,
@@ -169,6 +173,19 @@ impl<'a> Context<'a> {
             self.counter = Some(Counter { global });
         }
         Ok(self)
+    }
+
+    /// Puts probes around these instructions.
+    pub(crate) fn waiting(mut self, waits: &BTreeSet<Wait>, types: &mut Types<'_>) -> Context<'a> {
+        let thunks = self.places.first_function + self.parts.function_count()..;
+        let ty = |wait: &Wait| types.function(&wait.params(self.info), &[ValType::I32]);
+        self.waits = waits
+            .iter()
+            .zip(waits.iter().map(ty))
+            .zip(thunks)
+            .map(|((&wait, ty), thunk)| (wait, ty, thunk))
+            .collect();
+        self
     }
 
     /// Puts the recorder into the program's memory, if it is to be there.
@@ -276,6 +293,21 @@ impl<'a> Context<'a> {
     pub(crate) fn thunked(&self) -> impl Iterator<Item = (u32, FuncId)> {
         let imports = 0..self.info.imported_funcs.len() as u32;
         imports.filter_map(|import| Some((import, self.probe(FuncIndex(import))?)))
+    }
+
+    /// The instructions with which a thread waits, with the type and the index of the thunk of each. They follow all other functions.
+    pub(crate) fn waits(&self) -> &[(Wait, u32, u32)] {
+        &self.waits
+    }
+
+    /// The thunk in the place of an operator of a function, if the thread waits there.
+    pub(crate) fn wait_thunk(&self, index: FuncIndex, operator: &Operator<'_>) -> Option<u32> {
+        if self.waits.is_empty() || self.info.is_shared(index) {
+            return None;
+        }
+        let wait = Wait::of(self.info, operator)?;
+        let at = self.waits.binary_search_by_key(&wait, |&(wait, ..)| wait).ok()?;
+        self.waits.get(at).map(|&(.., thunk)| thunk)
     }
 
     /// The type of the block around a body.

@@ -19,11 +19,12 @@ pub(crate) fn check(info: &ModuleInfo<'_>, context: &Context<'_>, added_types: u
     }
     let functions = info.imported_funcs.len() + info.defined_types.len();
     let shift = context.shift as usize;
+    let thunks = context.thunked().count() + context.waits().len();
     let own = context.parts.counts(context.places.functions);
     let counts = [
         ("types", info.types.len(), added_types as usize, MOST),
         ("imports", info.imports, context.parts.all_imports() as usize, MOST),
-        ("functions", functions, shift + context.thunked().count() + own.functions, MOST),
+        ("functions", functions, shift + thunks + own.functions, MOST),
         ("memories", info.memories as usize, own.memories, MOST_MEMORIES),
         ("globals", info.globals as usize, own.globals, MOST),
         ("exports", info.exports, own.exports, MOST),

@@ -73,8 +73,8 @@ impl Names<'_> {
         Ok(())
     }
 
-    /// Imports, then the probes', then what the module defines, then thunks, then the recorder's: the order of their
-    /// indices.
+    /// Imports, then the probes', then what the module defines, then thunks, then the recorder's, then waits: the order of
+    /// their indices.
     fn functions(&self, functions: &BTreeMap<u32, &str>) -> NameMap {
         let mut map = NameMap::new();
         let imported = self.context.info.imported_funcs.len() as u32;
@@ -92,6 +92,9 @@ impl Names<'_> {
         }
         for (n, name) in added.enumerate() {
             map.append(self.context.places.first_function + n as u32, &name);
+        }
+        for &(wait, _, thunk) in self.context.waits() {
+            map.append(thunk, wait.name());
         }
         map
     }

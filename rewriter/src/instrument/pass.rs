@@ -24,7 +24,7 @@ use crate::plan::calls::CallTargets;
 use crate::plan::choose::Decision;
 use crate::plan::choose::Plan;
 use crate::plan::reach::HostReach;
-use crate::plan::stacks;
+use crate::plan::{stacks, waits};
 use crate::recording::Allocations;
 use crate::surroundings::Surroundings;
 use crate::warning::Warning;
@@ -32,7 +32,7 @@ use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{Symbol, SymbolTable, names as abi};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use wasmparser::{FunctionBody, Operator};
 
 /// A module with probes.
@@ -103,6 +103,12 @@ pub(crate) fn rewrite_in(
 
     let trace_path = options.trace_path.clone().unwrap_or_else(|| inside::trace_path(&options.module_name));
 
+    // A component's memories aren't shared.
+    let waits = match options.recording.times_waits() && surroundings.is_none() {
+        true => waits::find(&info)?,
+        false => BTreeSet::new(),
+    };
+
     // A first look finds what bodies need. It misses tail calls to the host and functions without room: then the loop
     // runs again.
     let mut refused = HashMap::new();
@@ -128,6 +134,7 @@ pub(crate) fn rewrite_in(
             info: &info,
             reach: &reach,
             plan: &plan,
+            waits: &waits,
             symbols: &symbols,
             needs,
             form,

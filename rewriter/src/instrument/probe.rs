@@ -5,6 +5,7 @@ use crate::instrument::events::{BodyEffect, Code, Events, Timed};
 use crate::instrument::form::Kind;
 use crate::instrument::hints::Hint;
 use crate::instrument::template::{Constant, Returned, Template};
+use kperf_abi::word::WAIT_ID;
 use kperf_abi::{FuncId, shadow};
 use wasm_encoder::{Encode, ValType};
 
@@ -80,7 +81,10 @@ impl Probes {
         out: &mut Vec<u8>,
         hints: &mut Vec<Hint>,
     ) {
-        let count = shadow::COUNTS as u32 + 8 * site.id.0.saturating_sub(self.first.0);
+        let count = match site.id.0 {
+            WAIT_ID => shadow::WAITS as u32,
+            id => shadow::COUNTS as u32 + 8 * id.saturating_sub(self.first.0),
+        };
         let constants = [Constant::I32(site.id.0), Constant::I32(count), Constant::Returned(returned)];
         template.write(&constants, site.token, out, hints);
     }

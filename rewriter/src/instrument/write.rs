@@ -21,10 +21,12 @@ use crate::module::moves::Moves;
 use crate::plan::allocators::Allocators;
 use crate::plan::choose::Plan;
 use crate::plan::reach::HostReach;
+use crate::plan::waits::Wait;
 use crate::recording::Clock;
 use crate::warning::Warning;
 use kperf_abi::{FuncIndex, SymbolTable};
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 use wasm_encoder::reencode::Reencode;
 use wasm_encoder::{Encode, Section as _, SectionId};
 use wasmparser::BinaryReader;
@@ -54,6 +56,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) info: &'a ModuleInfo<'a>,
     pub(crate) reach: &'a HostReach,
     pub(crate) plan: &'a Plan,
+    /// The instructions with which a thread waits, if they get probes.
+    pub(crate) waits: &'a BTreeSet<Wait>,
     pub(crate) symbols: &'a SymbolTable,
     pub(crate) needs: Needs,
     pub(crate) form: &'a dyn Form,
@@ -126,7 +130,10 @@ impl Writer<'_> {
         let mut types = Types::new(self.info);
         let (form, parts) = (self.form, self.parts);
         let context = Context::new(self.info, self.reach, self.plan, self.needs, form, parts, &mut types)?;
-        let context = context.counting(self.clock)?.recording(self.allocators, self.needs)?;
+        let context = context
+            .waiting(self.waits, &mut types)
+            .counting(self.clock)?
+            .recording(self.allocators, self.needs)?;
         let mut context = context.inside(self.symbols, self.trace_path)?;
         let mut sections = self.info.sections.iter();
         let mut has_debug =
@@ -244,10 +251,12 @@ impl<'a> Sections<'a> {
                     .thunked()
                     .map(|(import, _)| context.info.imported_funcs[import as usize].type_index)
                     .collect();
-                let own = parts.function_count();
-                section::write_appended(out, id, content, thunks.len() as u32 + own, |out| {
+                let waits = context.waits();
+                let added = (thunks.len() + waits.len()) as u32 + parts.function_count();
+                section::write_appended(out, id, content, added, |out| {
                     thunks.iter().for_each(|type_index| type_index.encode(out));
                     parts.encode_functions(&context.places, out);
+                    waits.iter().for_each(|(_, type_index, _)| type_index.encode(out));
                     Ok(())
                 })
             }
@@ -359,7 +368,7 @@ impl<'a> Sections<'a> {
         let mut size = 0;
         section::write(wasm, CODE, |out| {
             let start = out.len();
-            ((info.bodies.len() + thunks.len()) as u32 + own).encode(out);
+            ((info.bodies.len() + thunks.len() + context.waits().len()) as u32 + own).encode(out);
             let mut first = 0;
             while first < info.bodies.len() {
                 let batch = batch(&info.bodies[first..]);
@@ -387,6 +396,9 @@ impl<'a> Sections<'a> {
                 met.hints.add(context.callee(import), &hints);
             }
             parts.encode_bodies(&context.places, out)?;
+            for &(wait, _, thunk) in context.waits() {
+                met.hints.add(thunk, &body::thunk::write_wait(context, wait, out));
+            }
             size = out.len() - start;
             Ok::<(), Error>(())
         })?;

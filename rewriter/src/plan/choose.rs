@@ -132,7 +132,7 @@ impl Plan {
         let mut next = options.id_base;
         for function in &mut functions {
             if let Decision::Probe(id) = &mut function.decision {
-                if next > word::MAX_FUNC_ID {
+                if next >= word::WAIT_ID {
                     return Err(ErrorKind::TooManyIds.into());
                 }
                 *id = FuncId(next);

@@ -4,8 +4,13 @@
 //! opens or closes. The call tree, the replay and the exports are visitors, so that all of them agree on what an unwind, a
 //! gap or a leave without a frame means.
 //!
+//! A wait of the guest's own ([`WAIT`]) is an open call to its recorder, but no frame: visitors see it as a pause when it ends.
+//!
 //! All lanes together keep at most [`MAX_OPEN_FRAMES`](crate::MAX_OPEN_FRAMES) frames at once. A lane that goes deeper gets
 //! one more frame, of the function [`OTHER`], which represents all frames above it until they have closed.
+
+mod over_limit;
+mod waits;
 
 use crate::frames::counts::Counts;
 use crate::frames::pauses::Pauses;
@@ -20,6 +25,7 @@ use kperf_abi::word::RECORD_MORE;
 use kperf_trace::{Allocation, Batch, Event, LaneId, TimedEvent};
 use rustc_hash::FxHashMap;
 use std::num::NonZeroU32;
+use waits::WAIT;
 
 /// A lane: one stack of one recorder.
 #[derive(Clone, Debug)]
@@ -31,6 +37,8 @@ struct Lane<F> {
     over_limit: usize,
     /// How many calls that frame represents, ended ones included.
     over_limit_calls: u64,
+    /// Since when the guest waits, in ticks, if it does. The wait is inside of all frames.
+    waits_since: Option<u64>,
     calls: u64,
     start_ticks: u64,
     now: u64,
@@ -67,9 +75,9 @@ impl<F> Lane<F> {
         self.frames.len() - usize::from(self.over_limit != 0)
     }
 
-    /// How many frames are open.
+    /// How many calls are open, as the recorder counts them.
     fn depth(&self) -> usize {
-        self.kept() + self.over_limit
+        self.kept() + self.over_limit + usize::from(self.waits_since.is_some())
     }
 }
 
@@ -127,6 +135,7 @@ impl<V: Visitor> Frames<V> {
                     frames,
                     over_limit: 0,
                     over_limit_calls: 0,
+                    waits_since: None,
                     calls: 0,
                     start_ticks,
                     now: start_ticks,
@@ -194,7 +203,7 @@ impl<V: Visitor> Frames<V> {
     pub fn finish(&mut self, end_ticks: u64, unit: Unit) -> Result<(), V::Error> {
         let is_one_clock = unit == Unit::Time || self.lanes.len() == 1;
         for lane in &mut self.lanes {
-            if !lane.frames.is_empty() && is_one_clock {
+            if lane.depth() > 0 && is_one_clock {
                 lane.now = lane.now.max(end_ticks);
             }
             let mut step = Step {
@@ -296,6 +305,9 @@ impl<V: Visitor> Step<'_, V> {
                 });
             }
             self.close_above(depth, Ending::Lost)?;
+            if self.lane.depth() < depth {
+                self.enter_wait()?;
+            }
             while self.lane.depth() < depth.min(MAX_UNKNOWN) {
                 self.counts.without_enter += 1;
                 if self.lane.over_limit != 0 || self.lane.frames.len() >= self.max {
@@ -321,6 +333,9 @@ impl<V: Visitor> Step<'_, V> {
 
     /// Closes the frames deeper than `depth`, the innermost first, at the lane's present time.
     fn close_above(&mut self, depth: usize, ending: Ending) -> Result<(), V::Error> {
+        if self.lane.depth() > depth {
+            self.end_wait()?;
+        }
         let count = match ending {
             Ending::Leave => &mut self.counts.leaves,
             Ending::Unwound(reason) => &mut self.counts.unwound[reason as usize],
@@ -339,46 +354,25 @@ impl<V: Visitor> Step<'_, V> {
         Ok(())
     }
 
-    /// A function is entered for which no frame is kept.
-    #[cold]
-    fn enter_beyond(&mut self, ticks: u64) -> Result<(), V::Error> {
-        if self.lane.over_limit == 0 {
-            let frame = self.visitor.enter(self.lane.id, &mut self.lane.frames, OTHER, ticks)?;
-            self.lane.frames.push(frame);
-            self.lane.over_limit_calls = 0;
-        }
-        self.lane.over_limit += 1;
-        self.lane.over_limit_calls += 1;
-        self.counts.over_limit += 1;
-        Ok(())
-    }
-
-    /// Closes `count` of the open frames that are not kept. The frame that represents them closes with the last.
-    #[cold]
-    fn leave_beyond(&mut self, closed: usize, ending: Ending, ticks: u64) -> Result<(), V::Error> {
-        self.lane.over_limit = self.lane.over_limit.saturating_sub(closed);
-        if self.lane.over_limit != 0 {
-            return Ok(());
-        }
-        let Some(mut frame) = self.lane.frames.pop() else { return Ok(()) };
-        self.lane.left = OTHER;
-        self.visitor.stands_for(&mut frame, self.lane.over_limit_calls);
-        self.visitor.leave(self.lane.id, &mut self.lane.frames, frame, ending, ticks)
-    }
-
     /// The hot loop.
     fn events(&mut self, events: &[TimedEvent]) -> Result<(), V::Error> {
         let id = self.lane.id;
+        let mut events = self.go_on_waiting(events)?;
         let (mut calls, mut leaves) = (0, 0);
         let (mut now, mut last) = (self.lane.now, self.lane.last);
         // No frame may be kept above the one that represents others.
         let max = |step: &Self| if step.lane.over_limit == 0 { step.max } else { 0 };
         let mut kept_max = max(self);
-        let mut events = events;
         while let [TimedEvent { ticks, event }, after @ ..] = events {
             events = after;
             now = now.max(*ticks);
             match *event {
+                Event::Enter(WAIT) => {
+                    self.lane.now = now;
+                    events = self.begin_wait(events)?;
+                    now = self.lane.now;
+                    kept_max = max(self);
+                }
                 Event::Enter(_) if self.lane.frames.len() >= kept_max => {
                     calls += 1;
                     self.enter_beyond(now)?;

@@ -256,6 +256,11 @@ impl Windows {
             let calls = window.node_calls.get(index).copied().unwrap_or(0);
             let parent = node.parent.and_then(|parent| places.get(parent as usize)).copied();
             let parent = parent.unwrap_or(root);
+            // Nobody's time: it is in the window's idle time.
+            if is_wait(node.func) && parent == root {
+                places.push(root);
+                continue;
+            }
             // A path over the limit counts for its outer part, as a path that the sampler cut does.
             let place = self.paths.kept_path(parent, node.func).unwrap_or_else(|| {
                 self.sampling.cut = self.sampling.cut.saturating_add(node.samples);

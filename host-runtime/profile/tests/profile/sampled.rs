@@ -112,6 +112,43 @@ main: 1 call, total 1800, self 200
     assert_eq!(graph.roots().len(), 1, "nobody says that the host called what wasn't seen");
 }
 
+#[test]
+fn waits_of_the_guest_s_own_are_no_calls() {
+    const WAIT: u32 = kperf_trace::word::WAIT_ID;
+    let waiting = |nodes: &[WindowNode], squares| Window {
+        nodes: nodes.to_vec(),
+        squares,
+        ..window(0, 0, &[(0, 1), (1, 2)])
+    };
+    // Ten samples of calls, and forty of waits, each of ten ticks: within the wait the thread had no processor for some time.
+    let nodes = [
+        node(None, 0, 4, 40),
+        node(Some(0), 1, 6, 60),
+        node(Some(1), WAIT, 40, 400),
+        node(Some(2), kperf_profile::WAITING.0, 1, 5),
+        node(Some(1), kperf_profile::WAITING.0, 1, 7),
+        node(None, WAIT, 3, 30),
+    ];
+    let profile = read(&trace(|writer| writer.window(&waiting(&nodes, 6300.0)).unwrap()));
+    assert_eq!(
+        tree(&profile),
+        "\
+main: 1 call, total 512, self 40
+  step: 2 calls, total 472, self 60, min 236, max 236
+    [waiting]: 0 calls, total 412, self 412
+"
+    );
+    let sampling = profile.sampling().unwrap();
+    assert_eq!((sampling.busy_ticks, sampling.idle_ticks, sampling.effective_samples()), (100, 130, 5.0));
+    let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
+    assert_eq!((flat.self_nanos, flat.waiting_nanos, flat.calls), (100.0, 412.0, 3));
+    // The squares of what is left are at least those of equal samples.
+    for squares in [0.0, 4100.0] {
+        let profile = read(&trace(|writer| writer.window(&waiting(&nodes, squares)).unwrap()));
+        assert_eq!(profile.sampling().unwrap().effective_samples(), 10.0);
+    }
+}
+
 /// Three runs: in each one recorder has samples and another has counts.
 #[test]
 fn runs_have_means_and_errors() {

@@ -70,6 +70,53 @@ fn a_pause_is_nobody_s_own_time() {
 }
 
 #[test]
+fn a_wait_of_the_guest_s_own_is_a_pause() {
+    check(
+        &[(0, 0, 0, "main{ 1 lock{ 2 waits{ 30 } 3 waits{ } waits{ 4 } } 5 }")],
+        "
+        main: 1 call, total 45, self 6
+          lock: 1 call, total 39, self 5
+            [waiting]: 0 calls, total 34, self 34
+        ",
+    );
+    // What its thread did meanwhile is a part of it, and is not told after it again.
+    check(
+        &[(0, 0, 0, "main{ 1 waits{ 10 own=4 wait=3 pause=2 5 } own=14 6 }")],
+        "
+        main: 1 call, total 22, self 7
+          [waiting]: 0 calls, total 15, self 15
+        ",
+    );
+    // It may go on in the next block, which says how deep the recorder is; and end with its callers.
+    check(
+        &[
+            (0, 0, 0, "main{ 1 waits{ 10"),
+            (0, 2, 11, "20 trap>1 3 }"),
+            (0, 0, 34, "main{ waits{"),
+            (1, 0, 41, "other{ }"),
+        ],
+        "
+        main: 2 calls, total 41, self 4, min 7, max 34, 1 unfinished
+          [waiting]: 0 calls, total 37, self 37
+        other: 1 call, total 0, self 0
+        ",
+    );
+    // Outside of all calls it is nobody's.
+    check(&[(0, 0, 0, "waits{ 10 } main{ 1 }")], "main: 1 call, total 1, self 1");
+    // The host calls the guest from there.
+    check(
+        &[(0, 0, 0, "main{ 1 waits{ 10 callback{ 2 waits{ 3 } } 4 } 5 }")],
+        "
+        main: 1 call, total 25, self 6
+          [waiting]: 0 calls, total 10, self 10
+          memory.atomic.wait: 1 call, total 9, self 4
+            callback: 1 call, total 5, self 2
+              [waiting]: 0 calls, total 3, self 3
+        ",
+    );
+}
+
+#[test]
 fn a_suspended_stack_waits_in_its_innermost_call() {
     check(
         &[(0, 0, 0, "main{ 1 await{ 2"), (0, 2, 50, "own=46 3 } 1 }"), (0, 0, 90, "own=20 other{ 1 }")],

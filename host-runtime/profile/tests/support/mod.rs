@@ -12,7 +12,7 @@
 
 use kperf_abi::block::BlockHeader;
 use kperf_abi::symbols::ModuleIdentity;
-use kperf_abi::word::{self, Wait, Waited, Word};
+use kperf_abi::word::{self, WAIT_ID, Wait, Waited, Word};
 use kperf_abi::{FuncId, FuncIndex, Source, Symbol, SymbolTable};
 use kperf_profile::Symbols;
 use kperf_trace::{Batch, Event, Header, LaneId, Reason, Summary, TimedEvent, TraceReader, TraceWriter};
@@ -68,7 +68,9 @@ fn words(names: &mut Names, script: &str) -> Vec<(u64, Word)> {
             continue;
         }
         let number = |text: &str| text.parse::<u32>().expect("a number");
-        let word = if let Some(name) = token.strip_suffix('{') {
+        let word = if token == "waits{" {
+            Word::Enter(WAIT_ID)
+        } else if let Some(name) = token.strip_suffix('{') {
             Word::Enter(names.id(name))
         } else if token == "}" {
             Word::Leave

@@ -456,7 +456,8 @@ impl Profiled {
             Stack::Native(native) => native.places(&mut nodes, places),
             _ => Vec::new(),
         };
-        let window = Window { end_ticks: now, nodes, calls, places, ..window };
+        let mut window = Window { end_ticks: now, nodes, calls, places, ..window };
+        window.separate_waits();
         work.open.replant(&mut work.tree);
         let outlet = &self.core.outlet;
         let windows = match &outlet.runs {

@@ -186,7 +186,10 @@ impl<'a> Rewriter<'a, '_> {
                 }
             }
             // Node 20 may lose a local across it, so the frame is checked as after a call.
-            Effect::Waits => self.facts.calls = true,
+            Effect::Waits => {
+                self.facts.calls = true;
+                self.put_moved(operator, start, end)?;
+            }
             Effect::Catches => self.unwind_behind(end),
             Effect::Delegates => {
                 self.labels.close();

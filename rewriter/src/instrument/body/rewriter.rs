@@ -322,7 +322,9 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         if self.context.moves_globals() && operators::global(operator).is_some() {
             return Ok(Some(section::Mover(self.context).instruction(operator.clone())?));
         }
-        let Some(function) = operators::function(operator) else { return Ok(None) };
+        let Some(function) = operators::function(operator) else {
+            return Ok(self.context.wait_thunk(self.index, operator).map(Instruction::Call));
+        };
         Ok(Some(match operators::effect(operator) {
             Effect::Calls => Instruction::Call(self.context.callee(function)),
             // A tail call doesn't go through the thunk: a call would keep the frame that it gives up.

@@ -7,7 +7,7 @@ use crate::keep::Slower;
 use crate::writer::open_calls::Change;
 use kperf_abi::SymbolTable;
 use kperf_abi::block::BlockHeader;
-use kperf_abi::word::{self, Effect, LEAF, LEAVE, MAX_FUNC_ID, Reason, Step, Word};
+use kperf_abi::word::{self, Effect, LEAF, LEAVE, MAX_FUNC_ID, Reason, Step, WAIT_ID, Word};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -111,7 +111,7 @@ impl Fold {
             let parts = calls.as_chunks::<PARTS>().0.iter().take(*functions as usize);
             all.extend((*first..).zip(parts.map(|parts| parts.iter().sum())));
         }
-        all.retain(|&(_, calls)| calls > 0);
+        all.retain(|&(id, calls)| calls > 0 && id != WAIT_ID);
         all.sort_unstable();
         all.dedup_by(|more, function| {
             let is_same = more.0 == function.0;
