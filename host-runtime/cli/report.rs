@@ -19,7 +19,9 @@ use crate::shared::traces::dataset::WhereArgs;
 use anyhow::{Context, bail};
 use callgraph::End;
 use groups::By;
-use kperf_profile::{Accuracy, CallGraph, Histograms, Profile, Row, Symbols, Unit, write_json};
+use kperf_profile::{
+    Accuracy, CallGraph, Histograms, Profile, Row, RowTexts, Symbols, Unit, usual_rows, write_json,
+};
 use kperf_rewriter::Pattern;
 use kperf_trace::ProbeCost;
 use std::io::{self, BufWriter, Write};
@@ -112,6 +114,9 @@ Examples:
 
 Exit codes:
   0 fine (a damaged trace is reported as far as it can be read), 1 failure, 2 wrong usage";
+
+/// How many rows a table has at most by default.
+const MAX_ROWS: usize = 30;
 
 /// Sort keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -241,21 +246,10 @@ impl Opts {
 
     /// How many rows to show by default; 0 for all.
     fn usual_limit(&self, profile: &Profile, rows: &[&Row]) -> usize {
-        const MAX_ROWS: usize = 30;
         if self.format != Format::Table {
             return 0;
         }
-        // Small shares are exact if no time is.
-        let is_exact = profile.precision(1.0).is_none() && profile.runs().is_none();
-        let all: f64 = rows.iter().map(|row| row.share).sum();
-        if is_exact || all <= 0.0 || self.sort != Key::SelfTime || self.what.is_given() {
-            return MAX_ROWS;
-        }
-        let sums = rows.iter().scan(0.0, |sum, row| {
-            *sum += row.share;
-            Some(*sum)
-        });
-        (sums.take_while(|sum| *sum < 0.99 * all).count() + 1).min(MAX_ROWS)
+        if self.sort != Key::SelfTime || self.what.is_given() { MAX_ROWS } else { usual_rows(profile, rows) }
     }
 
     fn table_options(&self, profile: &Profile) -> TableOptions {
@@ -276,7 +270,6 @@ impl Opts {
         histograms: Option<&Histograms>,
         out: &mut impl Write,
     ) -> io::Result<()> {
-        let symbols = &profile.symbols;
         let options = self.table_options(profile);
         let Some(histograms) = histograms else {
             return table::write_rows(profile, accuracy, rows, limit, options, out);
@@ -288,7 +281,8 @@ impl Opts {
                 .into_iter()
                 .collect()
         };
-        table::write_rows_with(symbols, accuracy, rows, limit, options, (&titles, &more), out)?;
+        let texts = RowTexts::new(profile, accuracy);
+        table::write_rows_with(texts, rows, limit, options, (&titles, &more), out)?;
         writeln!(out, "# percentiles are right {}", percentiles::error_text(accuracy))
     }
 }

@@ -2,15 +2,13 @@
 
 pub mod color;
 pub mod fit;
-pub mod sampled;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use fit::{Shown, Texts};
-use kperf_profile::{Accuracy, Caller, FlatProfile, Profile, Row, Symbols, Unit, printable, times_text};
-use kperf_trace::{Header, Wait};
+use kperf_profile::{Accuracy, FlatProfile, Profile, Row, RowTexts, Unit, shortened};
 use std::io::{self, Write};
 
-pub use kperf_profile::{grouped, plural};
+pub use kperf_profile::{grouped, host_text, plural, write_head};
 
 /// How a table is written.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,14 +21,8 @@ pub struct TableOptions {
     pub shown: Shown,
 }
 
-/// Longest name of a function, in characters, unless names are in full.
-const NAME: usize = 48;
-/// How many of the first columns are numbers.
-const NUMBERS: usize = 7;
 /// How wide a terminal is that has room for bars.
 const WITH_BARS: usize = 60;
-/// Longest name of a caller.
-const CALLER: usize = 32;
 
 /// Writes the lines above the table and the first `limit` functions (all for 0), the ones with the most self time first.
 pub fn print_top(profile: &Profile, limit: usize, shown: Shown, mut out: impl Write) -> io::Result<()> {
@@ -42,147 +34,22 @@ pub fn print_top(profile: &Profile, limit: usize, shown: Shown, mut out: impl Wr
     write_rows(profile, &accuracy, &rows, limit, options, &mut out)
 }
 
-/// Writes the lines above a table: clock, host, time, calls.
-pub fn write_head(
-    profile: &Profile,
-    flat: &FlatProfile,
-    compensated: bool,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let Profile { header, health, lanes, .. } = profile;
-    let cost = match (&header.probe_cost, compensated) {
-        (Some(cost), true) => {
-            format!(", less {:.1} ns a call for the probes", cost.inside_nanos + cost.outside_nanos)
-        }
-        (Some(cost), false) => {
-            format!(", probes cost {:.1} ns a call", cost.inside_nanos + cost.outside_nanos)
-        }
-        (None, _) => String::new(),
-    };
-    match profile.sampling() {
-        Some(_) => writeln!(out, "# {}", times_text(profile))?,
-        None => writeln!(out, "# {}{cost}", times_text(profile))?,
-    }
-    writeln!(out, "# host:  {}", host_text(header))?;
-    let outcome = health.outcome().map(|outcome| format!(", {}", printable(outcome))).unwrap_or_default();
-    let unit = Unit::of(header);
-    // Several instances count side by side, so the longest count means nothing.
-    let wall = match unit {
-        Unit::Time => unit.text(profile.wall_nanos()),
-        Unit::Instructions => unit.text(flat.self_nanos.max(0.0).round() as u64),
-    };
-    let pauses = pauses_text(profile, flat);
-    writeln!(out, "# {} {wall}{pauses}{outcome}", if unit == Unit::Time { "wall: " } else { "count:" })?;
-    if let Some(sampling) = profile.sampling().filter(|_| profile.runs().is_none()) {
-        writeln!(out, "# seen:  {}", sampled::busy_text(profile, sampling))?;
-    }
-    // The host's functions execute no instructions of the guest's.
-    if let Some(host) = flat.host_nanos(&profile.symbols).filter(|_| unit == Unit::Time) {
-        let share = 100.0 * host / flat.self_nanos.max(f64::MIN_POSITIVE);
-        let guest = unit.text((flat.self_nanos - host).max(0.0).round() as u64);
-        writeln!(
-            out,
-            "# time:  {guest} in the guest, {} in the host's functions ({share:.1} %)",
-            unit.text(host.round() as u64)
-        )?;
-    }
-    write!(
-        out,
-        "# calls: {} of {}, {}",
-        grouped(profile.calls()),
-        plural(flat.rows.len() as u64, "function"),
-        plural(lanes.len() as u64, "lane"),
-    )?;
-    let mut before = ", ";
-    if profile.hidden_calls > 0 {
-        write!(out, "; {} left out", grouped(profile.hidden_calls))?;
-        before = "; of all ";
-    }
-    for (what, count) in health.cut_short() {
-        write!(out, "{before}{} {what}", grouped(count))?;
-        before = ", ";
-    }
-    writeln!(out)?;
-    let counted: Vec<&Row> = flat.rows.iter().filter(|row| row.is_counted).collect();
-    if !counted.is_empty() {
-        let calls = grouped(counted.iter().map(|row| row.calls).sum());
-        let functions = plural(counted.len() as u64, "function");
-        writeln!(
-            out,
-            "# of which {calls} counted only, of {functions}: their time is part of their callers'"
-        )?;
-    }
-    Ok(())
-}
-
-/// The times that are no function's. Less than a hundredth of all time is not shown.
-fn pauses_text(profile: &Profile, flat: &FlatProfile) -> String {
-    let unit = Unit::of(&profile.header);
-    let estimated = profile.health.counts.waited[Wait::Estimated as usize];
-    let guess = if estimated > 0 { ", its places estimated" } else { "" };
-    let parts = [
-        (flat.recorder_nanos, "in the recorder", ""),
-        (flat.processor_nanos, "waiting for a processor", guess),
-        (flat.waiting_nanos, "in waits of its own", ""),
-    ];
-    let shown = parts.into_iter().filter(|(nanos, ..)| *nanos > 0.0 && nanos * 100.0 >= flat.whole_nanos());
-    // Lanes may wait at the same time. With several runs, the wall time is of all runs and the waits are means.
-    let (whole, of_it, of) = match (profile.runs(), &profile.lanes[..]) {
-        (Some(_), _) => (flat.whole_nanos(), "", " of a run"),
-        (None, [_]) => (profile.wall_nanos() as f64, " of it", ""),
-        (None, _) => (flat.whole_nanos(), "", " of all lanes"),
-    };
-    let text = |(nanos, what, guess): (f64, _, _)| {
-        let (share, time) = (100.0 * nanos / whole, unit.text(nanos.round() as u64));
-        format!(", {time}{of_it} {what} ({share:.0} %{of}{guess})")
-    };
-    shown.map(text).collect()
-}
-
 /// The titles of columns, and a function that gives the cells of a row.
-pub type Columns<'a> = (&'a [&'a str], &'a dyn Fn(&Row) -> Vec<String>);
+pub type Columns<'a> = (&'a [&'static str], &'a dyn Fn(&Row) -> Vec<String>);
 
-/// Writes the first `limit` rows (all for 0), and how many are left out. `more` are additional columns, before the
-/// column of the longest call.
+/// Writes the first `limit` rows (all for 0), and how many are left out. `more` are additional columns of a trace, before the column of
+/// the longest call.
 pub fn write_rows_with(
-    symbols: &Symbols,
-    accuracy: &Accuracy,
+    texts: RowTexts<'_>,
     rows: &[&Row],
     limit: usize,
     options: TableOptions,
     (titles, more): Columns<'_>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let error: &[&str] = if accuracy.has_exact_shares() { &[] } else { &["±"] };
-    let header =
-        ["self %"].iter().chain(error).chain(&["self", "total", "calls", "avg", "min"]).chain(titles);
-    let header: Vec<&str> = header.chain(&["max", "function", "callers"]).copied().collect();
-    let cells = |row: &Row| {
-        let known = |text: String| if row.is_counted { "-".to_owned() } else { text };
-        let mut cells = vec![known(format!("{:.1}", 100.0 * row.share))];
-        cells.extend(error_text(accuracy, row).map(known));
-        cells.extend([
-            known(accuracy.time_text(row.self_nanos)),
-            known(accuracy.time_text(row.total_nanos)),
-            grouped(row.calls),
-            known(accuracy.mean_text(row.average_nanos, row.total_nanos, row.calls)),
-            known(accuracy.call_text(row.min_nanos)),
-        ]);
-        cells.extend(more(row).into_iter().map(known));
-        cells.extend([
-            known(accuracy.call_text(row.max_nanos)),
-            name_text(symbols.label(row.func), NAME, options),
-            callers_text(symbols, &row.callers, options),
-        ]);
-        cells
-    };
-    write_table(&header, NUMBERS + error.len() + titles.len(), (rows, limit), options, cells, out)
-}
-
-/// How far a share may be off, in points, if it isn't exact.
-fn error_text(accuracy: &Accuracy, row: &Row) -> Option<String> {
-    let error = accuracy.share_error(row.func, row.share, row.calls);
-    error.map(|error| format!("{:.1}", 100.0 * error))
+    let texts = RowTexts { full_names: options.full_names, ..texts };
+    let (header, numbers) = texts.titles(titles);
+    write_table(&header, numbers, (rows, limit), options, |row| texts.cells(row, more(row)), out)
 }
 
 /// Writes the first `limit` rows (all for 0) under these titles, how many rows are left out, and which columns the terminal has no
@@ -247,7 +114,7 @@ fn write_table(
     }
 }
 
-/// Writes the rows of a trace without additional columns, or the rows of a sampled profile with the columns that it has.
+/// [`write_rows_with`] without additional columns.
 pub fn write_rows(
     profile: &Profile,
     accuracy: &Accuracy,
@@ -256,32 +123,8 @@ pub fn write_rows(
     options: TableOptions,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let symbols = &profile.symbols;
-    match profile.sampling() {
-        Some(_) => sampled::write_rows(symbols, accuracy, rows, limit, options, out),
-        None => write_rows_with(symbols, accuracy, rows, limit, options, (&[], &|_| Vec::new()), out),
-    }
-}
-
-/// The engine that ran the guest, and the system.
-pub fn host_text(header: &Header) -> String {
-    let host = &header.host;
-    let engine = [&host.name, &host.version];
-    let system = [&host.os, &host.arch];
-    let words = |words: [&String; 2]| {
-        words
-            .map(|word| printable(word))
-            .into_iter()
-            .filter(|word| !word.is_empty())
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
-    match (words(engine), words(system)) {
-        (engine, system) if engine.is_empty() && system.is_empty() => "unknown".to_owned(),
-        (engine, system) if system.is_empty() => engine,
-        (engine, system) if engine.is_empty() => system,
-        (engine, system) => format!("{engine} on {system}"),
-    }
+    let texts = RowTexts::new(profile, accuracy);
+    write_rows_with(texts, rows, limit, options, (&[], &|_| Vec::new()), out)
 }
 
 /// A duration in which fractions of a nanosecond matter.
@@ -289,63 +132,7 @@ pub fn fine_text(nanos: f64) -> String {
     Unit::Time.fine_text(nanos)
 }
 
-/// The caller with the most calls, and the number of other callers.
-fn callers_text(symbols: &Symbols, callers: &[Caller], options: TableOptions) -> String {
-    match callers {
-        [] => String::new(),
-        [only] => name_text(symbols.label(only.func), CALLER, options),
-        [first, others @ ..] => {
-            format!("{} +{}", name_text(symbols.label(first.func), CALLER, options), others.len())
-        }
-    }
-}
-
-/// A name; if it is too long, the middle is left out, because both ends say more.
+/// A name; if it is too long, the middle is left out.
 pub fn name_text(name: String, limit: usize, options: TableOptions) -> String {
-    let length = name.chars().count();
-    if options.full_names || length <= limit {
-        return name;
-    }
-    let head = limit / 2 - 1;
-    let tail = limit - head - 2;
-    let start: String = name.chars().take(head).collect();
-    let end: String = name.chars().skip(length - tail).collect();
-    format!("{start}..{end}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use kperf_abi::FuncId;
-    use kperf_profile::HOST;
-    use kperf_trace::HostInfo;
-
-    #[test]
-    fn long_names_lose_their_middle() {
-        let short = TableOptions::default();
-        assert_eq!(name_text("x".repeat(10), 10, short), "xxxxxxxxxx");
-        assert_eq!(name_text("äbcdefghijk".to_owned(), 10, short), "äbcd..hijk");
-        assert_eq!(
-            name_text("abcdefghijk".to_owned(), 10, TableOptions { full_names: true, ..short }),
-            "abcdefghijk"
-        );
-    }
-
-    #[test]
-    fn the_main_caller_is_named() {
-        let caller = |func, calls| Caller { func, calls };
-        let text = |callers: &[Caller]| callers_text(&Symbols::default(), callers, TableOptions::default());
-        assert_eq!(text(&[]), "");
-        assert_eq!(text(&[caller(HOST, 1)]), "[host]");
-        let three = [caller(FuncId(7), 3), caller(FuncId(8), 2), caller(FuncId(9), 1)];
-        assert_eq!(text(&three), "func id 7 +2");
-    }
-
-    #[test]
-    fn a_host_is_described_as_far_as_it_is_known() {
-        let mut header = Header::default();
-        assert_eq!(host_text(&header), "unknown");
-        header.host = HostInfo { name: "node".into(), os: "linux".into(), ..HostInfo::default() };
-        assert_eq!(host_text(&header), "node on linux");
-    }
+    if options.full_names { name } else { shortened(name, limit) }
 }

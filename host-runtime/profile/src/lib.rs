@@ -63,8 +63,10 @@ pub use reading::health::{Health, Stalls};
 pub use reading::profile::Profile;
 pub use report::cell::{Cell, Column};
 pub use report::clock::{clock_text, sampling_text, times_text};
+pub use report::head::{host_text, write_head};
 pub use report::hints::{go, hints};
 pub use report::json::{PERCENTILES, id_of, percentiles, write_json};
+pub use report::table::{RowTexts, usual_rows};
 pub use sampled::accuracy::Accuracy;
 pub use sampled::precision::Precision;
 pub use sampled::runs::RunErrors;
@@ -73,7 +75,7 @@ pub use symbols::{
     HOST, LOST, OTHER, PAUSES, RECORDER, Symbols, SymbolsProblem, UNSEEN, WAITING, WAITING_FOR_PROCESSOR,
     is_outside, is_pause, is_stand_in, printable,
 };
-pub use text::{grouped, nanos_text, plural, rough_text};
+pub use text::{grouped, nanos_text, plural, rough_text, shortened};
 pub use time::histogram::{Bucket, Histogram, Histograms};
 pub use time::slices::{Entry, Sliced, Slices};
 pub use time::timeline::{LaneSpans, LeftOut, Level, Span, Timeline, Track};

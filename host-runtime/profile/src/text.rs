@@ -56,6 +56,19 @@ pub fn plural(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
+/// A name; if it has more characters than `limit`, the middle is left out, because both ends say more.
+pub fn shortened(name: String, limit: usize) -> String {
+    let length = name.chars().count();
+    if length <= limit {
+        return name;
+    }
+    let head = (limit / 2).saturating_sub(1);
+    let tail = limit.saturating_sub(head + 2);
+    let start: String = name.chars().take(head).collect();
+    let end: String = name.chars().skip(length - tail).collect();
+    format!("{start}..{end}")
+}
+
 /// A number and the noun that goes with it.
 pub(crate) fn times(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
@@ -63,7 +76,7 @@ pub(crate) fn times(count: u64, one: &str, many: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{grouped, nanos_text, plural, rough_text};
+    use super::{grouped, nanos_text, plural, rough_text, shortened};
 
     #[test]
     fn digits_end_where_the_error_begins() {
@@ -86,6 +99,14 @@ mod tests {
         ] {
             assert_eq!(rough_text(nanos, error), text, "{nanos} {error}");
         }
+    }
+
+    #[test]
+    fn long_names_lose_their_middle() {
+        let short = |name: &str, limit| shortened(name.to_owned(), limit);
+        assert_eq!(short("xxxxxxxxxx", 10), "xxxxxxxxxx");
+        assert_eq!(short("äbcdefghijk", 10), "äbcd..hijk");
+        assert_eq!([0, 1, 2, 3].map(|limit| short("abcdefghijk", limit)), ["..", "..", "..", "..k"]);
     }
 
     #[test]
