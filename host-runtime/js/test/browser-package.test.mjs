@@ -111,12 +111,14 @@ test('its command rewrites modules and reports, from the package alone', async (
     const { stdout } = npx('report', 'run.kperf', '--limit', '1');
     assert.match(
         stdout,
-        /^# wall: [\d.]+ m?s, completed; 3 calls of 3 functions\n(# times: [^\n]+\n)? *self %( +±)? +self +total +calls  function\n[^\n]+s +1  (outer|inner|leaf)\n\(2 more: --limit 3\)\n/,
+        /^(# [^\n]+\n)+# calls: 3 of 3 functions, 1 lane\n *self %( +±)? +self +total +calls +avg[^\n]+\n[^\n]+ (outer|inner|leaf) [^\n]+\n# and 2 more functions\n/,
     );
     const life = join(ROOT, 'examples/game-of-life/c/life.wasm');
     const ran = npx('run', life, '--limit', '1', '--only', 'is*', '--only', 'nLive*', '--', '5');
-    assert.deepEqual([ran.status, ran.stderr], [0, 'the trace is life.kperf\n']);
-    assert.match(ran.stdout, /^5 steps, 19 live cells\n# wall: [\d.]+ m?s, completed; 18,000 calls of 2 functions\n/);
+    assert.equal(ran.status, 0);
+    // A busy machine may have a warning.
+    assert.match(ran.stderr, /^(warning: .*\n)*the trace is life\.kperf\n$/);
+    assert.match(ran.stdout, /^5 steps, 19 live cells\n(# [^\n]+\n)+# calls: 18,000 of 2 functions, 1 lane\n/);
     assert.equal(npx(
         'run', life, '-q', '--trace', 'profile.kperf', '--record', hasMultiMemory ? 'profile' : 'trace', '--', '7',
     ).stdout, '7 steps, 19 live cells\n');
@@ -129,7 +131,7 @@ test('its command rewrites modules and reports, from the package alone', async (
         '(module (func (export "\\1b[2Jx\\0ay")) (func (export "_start") call 0) (memory (export "memory") 1))', {},
     );
     writeFileSync(join(app, 'odd.wasm'), odd.toBinary({}).buffer);
-    assert.match(npx('run', 'odd.wasm').stdout, /  \\u\{1b\}\[2Jx\\u\{a\}y\n/);
+    assert.match(npx('run', 'odd.wasm').stdout, /  \\u\{1b\}\[2Jx\\ny /);
     for (const [args, message, code] of [
         [
             ['run'], 'error: name one module, not 0', 2,

@@ -1,4 +1,4 @@
-// `npx kperf-wasm view|flame|diff`: compared with the Rust command. Names in traces don't change a terminal.
+// `npx kperf-wasm report|view|flame|diff`: compared with the Rust command. Names in traces don't change a terminal.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -60,6 +60,22 @@ test('so are pictures', () => {
             flags.join(' '),
         );
     }
+});
+
+test('so are tables, with the same digits and errors', () => {
+    const repeated = join(work, 'repeated.kperf');
+    kperf('run', life, '-q', '--repeat', '4', '--trace', repeated, '--', '50');
+    const precise = join(work, 'precise.kperf');
+    kperf('run', life, '-q', '--clock', 'precise', '--trace', precise, '--', '3');
+    for (const [trace, ...flags] of [
+        [repeated], [precise], [precise, '--compensate'], [profile], [profile, '--limit', '2'], [traces[0]], [repeated, '--format', 'json'],
+    ]) {
+        const { stdout } = ok('report', trace, ...flags);
+        assert.equal(stdout, kperf('report', trace, ...flags), `${trace} ${flags.join(' ')}`);
+    }
+    const [ours, errors] = [ok('report', repeated).stdout, ok('report', precise).stdout];
+    assert.match(ours, /^# times: means of 4 runs /);
+    for (const table of [ours, errors]) assert.match(table, /^self % +± +self /m);
 });
 
 test('so are comparisons', () => {

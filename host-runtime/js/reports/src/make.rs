@@ -4,6 +4,7 @@ use crate::answer::{Answer, Failure};
 use crate::calls::CallFields;
 use crate::diff::DiffFields;
 use crate::flame::FlameFields;
+use crate::report::ReportFields;
 use crate::traces::{Source, Traces};
 use crate::view::ViewFields;
 use serde::Deserialize;
@@ -30,6 +31,8 @@ pub enum Make {
     View(ViewFields),
     /// A flame graph of one trace.
     Flame(FlameFields),
+    /// The functions of one trace.
+    Report(ReportFields),
     /// What changed between the first traces and the last.
     Diff(DiffFields),
 }
@@ -41,6 +44,7 @@ pub fn make<S: Source>(options: &Options, source: &mut S, out: &mut impl Write) 
     match &options.make {
         Make::View(view) => view.make(&mut traces, out),
         Make::Flame(flame) => flame.make(&mut traces, out),
+        Make::Report(report) => report.make(&mut traces, out),
         Make::Diff(diff) => diff.make(&mut traces, out),
     }
 }

@@ -1,4 +1,4 @@
-/** Pages, pictures and comparisons of traces, by the Rust command's code (reports/). */
+/** Tables, pages, pictures and comparisons of traces, by the Rust command's code (reports/). */
 
 import { closeSync, openSync, readFileSync, readSync, realpathSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -19,6 +19,7 @@ export interface CallChoice {
 export type Make =
     | { view: { title: string; detail?: number } }
     | { flame: { title: string; reverse: boolean; chart: boolean; folded: boolean; calls: boolean } }
+    | { report: { json?: boolean; limit?: number; compensate?: boolean; page?: boolean } }
     | { diff: { before: number; metric: 'self' | 'total' | 'calls'; paths: boolean; json: boolean; limit: number } };
 
 /** Figures and warnings of a product. */
@@ -103,6 +104,13 @@ function make(names: string[], calls: CallChoice, product: Make, write: (bytes: 
     } finally {
         for (const trace of traces) trace.close();
     }
+}
+
+/** Makes a product of a trace, as text. */
+export function makeText(path: string, product: Make): { text: string; answer: Answer } {
+    const [pieces, decoder] = [[] as string[], new TextDecoder()];
+    const answer = make([path], {}, product, (bytes) => pieces.push(decoder.decode(bytes, { stream: true })));
+    return { text: pieces.join(''), answer };
 }
 
 function writeAll(file: number, bytes: Uint8Array): void {

@@ -54,7 +54,7 @@ const REWRITE = {
 
 const REPORT = {
     format: { type: 'string', default: 'table' },
-    limit: { type: 'string', default: '30' },
+    limit: { type: 'string' },
     compensate: { type: 'boolean', default: false },
 } as const satisfies ParseArgsConfig['options'];
 
@@ -97,10 +97,11 @@ function runRewrite(args: string[]): void {
     for (const warning of summary.warnings) printStatus(`warning: ${warning}`);
 }
 
-async function runReport(args: string[]): Promise<void> {
+function runReport(args: string[]): void {
     const { values, positionals } = parseArgs({ args, options: REPORT, allowPositionals: true });
     const path = onlyFile(positionals, 'trace');
-    await printReport(path, oneOf('--format', values.format, 'table', 'json'), number('--limit', values.limit), values.compensate);
+    const limit = values.limit === undefined ? undefined : number('--limit', values.limit);
+    printReport(path, oneOf('--format', values.format, 'table', 'json') === 'json', limit, values.compensate);
 }
 
 /** The modification time of a file, if it exists. */
@@ -109,7 +110,7 @@ function changed(path: string): number | undefined {
 }
 
 /** Runs a WASI command in its own process, and exits with its exit code. */
-async function runRun(args: string[]): Promise<void> {
+function runRun(args: string[]): void {
     const end = args.indexOf('--');
     const [own, its] = end < 0 ? [args, []] : [args.slice(0, end), args.slice(end + 1)];
     const { values, positionals } = parseArgs({ args: own, options: RUN, allowPositionals: true });
@@ -139,7 +140,7 @@ async function runRun(args: string[]): Promise<void> {
     const child = spawnSync(process.execPath, ['--no-warnings', '--import', register!.href, fileURLToPath(runner!), path, ...its], { stdio: 'inherit', env: { ...process.env, ...settings, KPERF_PROCESS: undefined } });
     if (child.error) throw child.error;
     if (!values.quiet && changed(trace) !== before) {
-        await printReport(trace, 'table', limit, false);
+        printReport(trace, false, limit, false);
         process.stderr.write(`the trace is ${trace}\n`);
     }
     process.exitCode = child.status ?? 128 + (child.signal ? constants.signals[child.signal] : 0);

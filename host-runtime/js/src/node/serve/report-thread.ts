@@ -11,4 +11,4 @@ export interface ReportData {
 }
 
 const { path, top } = workerData as ReportData;
-parentPort?.postMessage(await pageText(path, top));
+parentPort?.postMessage(pageText(path, top));
