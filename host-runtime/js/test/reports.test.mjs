@@ -18,6 +18,9 @@ const traces = ['a', 'b', 'c', 'd'].map((name, n) => {
 const profile = join(work, 'profile.kperf');
 kperf('run', life, '-q', '--record', 'profile', '--trace', profile, '--', '2000');
 
+const repeated = join(work, 'repeated.kperf');
+kperf('run', life, '-q', '--repeat', '4', '--trace', repeated, '--', '50');
+
 /** Runs the package's command in its own folder. */
 function npx(...args) {
     const { status, stdout, stderr } =
@@ -36,7 +39,7 @@ const FILTERS = [
 
 test('a page is the one that the command of Rust writes', () => {
     for (const [trace, ...flags] of [
-        ...FILTERS.map((flags) => [traces[2], ...flags]), [profile], [traces[2], '--detail', '100'],
+        ...FILTERS.map((flags) => [traces[2], ...flags]), [profile], [repeated], [traces[2], '--detail', '100'],
     ]) {
         kperf('view', trace, '--no-open', '-o', join(work, 'expected.html'), ...flags);
         ok('view', trace, '--no-open', '-o', 'page.html', ...flags);
@@ -51,7 +54,7 @@ test('a page is the one that the command of Rust writes', () => {
 test('so are pictures', () => {
     for (const [trace, ...flags] of [
         ...FILTERS.map((flags) => [traces[1], ...flags]), [traces[1], '--reverse'], [traces[1], '--folded'],
-        [traces[1], '--chart'], [traces[1], '--by', 'calls'], [profile],
+        [traces[1], '--chart'], [traces[1], '--by', 'calls'], [profile], [repeated],
     ]) {
         kperf('flame', trace, '-o', join(work, 'expected.svg'), ...flags);
         ok('flame', trace, '-o', 'flame.svg', ...flags);
@@ -63,8 +66,6 @@ test('so are pictures', () => {
 });
 
 test('so are tables, with the same digits and errors', () => {
-    const repeated = join(work, 'repeated.kperf');
-    kperf('run', life, '-q', '--repeat', '4', '--trace', repeated, '--', '50');
     const precise = join(work, 'precise.kperf');
     kperf('run', life, '-q', '--clock', 'precise', '--trace', precise, '--', '3');
     for (const [trace, ...flags] of [
