@@ -371,3 +371,36 @@ fn names_for_perf_are_those_of_the_reports() {
         assert!(names.lines().any(|line| line.ends_with(" life::is_valid_position")), "{names}");
     }
 }
+
+/// A name that a report shows can be typed back, whatever is in it.
+#[test]
+fn names_are_matched_as_they_are_shown() {
+    const MODULE: &str = r#"(module
+      (func $odd (@name "say \"a\"\n\1b[31m{b,\e2\80\ae") (call $operator))
+      (func $operator (@name "v::operator[](int) \\t"))
+      (func $empty (@name ""))
+      (func (export "_start") (call $odd) (call $empty)))"#;
+    let folder = Folder::new().with("app.wat", MODULE);
+    let run = |flags: &[&str]| {
+        let ran =
+            folder.run(&[&["run", "-q", "--clock", "test", "app.wat", "--trace", "t.kperf"], flags].concat());
+        assert_eq!(ran.code, Some(0), "{flags:?}: {}", ran.stderr);
+    };
+    run(&[]);
+    let shown = [r#"say "a"\n\u{1b}[31m{b,\u{202e}"#, r"v::operator[](int) \t", "func[2]"];
+    let table = folder.run(&["report", "t.kperf", "--full-names"]).stdout;
+    for name in shown {
+        assert!(table.contains(name), "{name} in {table}");
+        for flags in [&["--only", name][..], &["--callers", name], &["--only", name, "--callees", name]] {
+            let ran = folder.run(&[&["report", "t.kperf"], flags].concat());
+            assert_eq!(ran.code, Some(0), "{flags:?}: {}", ran.stderr);
+        }
+        let ran = folder.run(&["report", "t.kperf", "--skip", name, "--full-names"]);
+        assert!(ran.code == Some(0) && !ran.stdout.contains(name), "{}{}", ran.stdout, ran.stderr);
+    }
+    for name in shown {
+        run(&["--only", name]);
+        let table = folder.run(&["report", "t.kperf", "--full-names"]).stdout;
+        assert!(table.contains(name) && table.contains("# calls: 1 of 1 function,"), "{table}");
+    }
+}

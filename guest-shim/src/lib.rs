@@ -14,6 +14,7 @@ pub mod code;
 mod function;
 pub mod leb128;
 pub mod names;
+mod printable;
 pub mod recorder;
 pub mod shadow;
 pub mod symbols;
@@ -25,4 +26,5 @@ pub use code::{
     Target,
 };
 pub use function::{FuncId, FuncIndex, Source};
+pub use printable::printable;
 pub use symbols::{CodeIdentity, Symbol, SymbolTable};

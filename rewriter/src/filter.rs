@@ -2,6 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::glob;
+use kperf_abi::printable;
 use regex::Regex;
 use std::collections::HashSet;
 
@@ -24,7 +25,12 @@ impl Pattern {
 
     /// A glob, whatever its first character. Fails on an invalid one.
     pub fn glob(text: &str) -> Result<Pattern, Error> {
-        let regex = glob::regex_of(text).map_err(|why| bad(text, why))?;
+        let regex = match glob::regex_of(text) {
+            Ok(regex) => regex,
+            // A name as reports show it: `operator[](int)`, `\u{1b}[31m`.
+            Err(_) if text.contains("[]") || text.contains('\\') => format!("^{}$", regex::escape(text)),
+            Err(why) => return Err(bad(text, why)),
+        };
         Pattern::new(text, &regex)
     }
 
@@ -44,9 +50,11 @@ impl Pattern {
     }
 
     /// Whether the pattern matches a name. A name equal to the pattern's text matches, even with brackets
-    /// (`func[8]`).
+    /// (`func[8]`), and so does one that reports show as this text (`a\nb` for a name of two lines).
     pub fn matches(&self, name: &str) -> bool {
-        name == self.text || self.regex.is_match(name)
+        name == self.text
+            || self.regex.is_match(name)
+            || self.text.contains('\\') && self.text == printable(name)
     }
 
     /// Whether the pattern matches a function: its name, or, as it is, its label (`copy #17`), which tells it from others of its name.
@@ -137,6 +145,16 @@ mod tests {
         assert!(
             matches("func[8]", "func[8]") && matches("func[8]", "func8") && !matches("func[8]", "func[81]")
         );
+    }
+
+    #[test]
+    fn names_match_as_they_are_shown() {
+        let odd = "say \"a\"\n\x1b[31m\u{202e}b";
+        let shown = r#"say "a"\n\u{1b}[31m\u{202e}b"#;
+        assert_eq!(printable(odd), shown);
+        assert!(matches(shown, odd) && matches(shown, shown) && !matches(shown, "say \"a\"n"));
+        assert!(matches("a::operator[](int)", "a::operator[](int)") && Pattern::parse("a[b").is_err());
+        assert!(matches(r"a\*b", "a*b") && !matches(r"a\*b", "acb"), "a backslash is still a glob's");
     }
 
     #[test]

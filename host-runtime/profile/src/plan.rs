@@ -1,6 +1,6 @@
 //! Which functions to leave without probes, so that a trace costs no more than it may.
 
-use crate::symbols::Symbols;
+use crate::symbols::{Symbols, printable};
 use crate::tree::flat::{FlatProfile, Row};
 
 /// Functions to leave without probes, and what that changes. Times are nanoseconds of the guest's thread.
@@ -95,7 +95,7 @@ impl<'f> ProbePlan<'f> {
         Some(if symbols.is_unique(row.func) {
             row.name.to_string()
         } else {
-            format!("{} #{}", row.name, symbol.func_index.0)
+            format!("{} #{}", printable(&row.name), symbol.func_index.0)
         })
     }
 }

@@ -5,11 +5,12 @@ use kperf_abi::word::WAIT_ID;
 use kperf_abi::{FuncId, FunctionCode, InlinedFunction, Symbol, SymbolTable};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::borrow::Cow;
-use std::fmt::{self, Write};
+use std::fmt;
 use std::hash::Hasher;
 use std::ops::Deref;
 use std::sync::Arc;
 
+pub use kperf_abi::printable;
 pub use kperf_trace::{WAITING, WAITING_FOR_PROCESSOR};
 
 /// The host: the root of the call tree, and the caller of all calls that no function of the guest made.
@@ -332,30 +333,6 @@ fn has_number(name: &str) -> bool {
     ends.any(|end| end.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Text from a module, such that it can't move the cursor, ring, turn the line around or end it, and is valid in an SVG.
-/// Names come from the module, which isn't trusted.
-pub fn printable(text: &str) -> Cow<'_, str> {
-    let bad = |c: char| {
-        // XML forbids the last two, also escaped: a picture that contains one is invalid.
-        c.is_control()
-            || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-            || matches!(c, '\u{fffe}' | '\u{ffff}')
-    };
-    if !text.contains(bad) {
-        return text.into();
-    }
-    let mut clean = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if bad(c) {
-            // Writing to a String doesn't fail.
-            let _ = write!(clean, "{}", c.escape_default());
-        } else {
-            clean.push(c);
-        }
-    }
-    clean.into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -412,12 +389,6 @@ mod tests {
         let mut symbols = Symbols::default();
         symbols.add(table("a", 3, &["", "one"]));
         assert_eq!((symbols.label(FuncId(3)), &*symbols.name(FuncId(3))), ("func[3]".to_owned(), "func[3]"));
-    }
-
-    #[test]
-    fn what_xml_has_no_place_for_is_spelled() {
-        assert_eq!(printable("a\u{ffff}b\u{fffe}\0"), "a\\u{ffff}b\\u{fffe}\\u{0}");
-        assert_eq!(printable("\u{fffd}\u{d7ff}\u{e000}\u{10ffff}"), "\u{fffd}\u{d7ff}\u{e000}\u{10ffff}");
     }
 
     #[test]

@@ -50,7 +50,8 @@ impl<'a> FuncNames<'a> {
             let between = if self.surroundings.is_some() && import.module.contains(':') { '#' } else { '.' };
             return FuncName { name: format!("{}{between}{}", import.module, import.name), unnamed: false };
         }
-        let name = self.by_index.get(&index.0);
+        // One that is empty can't be seen.
+        let name = self.by_index.get(&index.0).filter(|name| !name.is_empty());
         FuncName {
             name: name.map_or_else(|| format!("func[{}]", index.0), |name| (*name).to_owned()),
             unnamed: name.is_none(),

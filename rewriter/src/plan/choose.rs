@@ -11,7 +11,7 @@ use crate::plan::{growth, leaf};
 use crate::skipped::SkipReason;
 use crate::surroundings::Surroundings;
 use crate::warning::Warning;
-use kperf_abi::{FuncId, FuncIndex, word};
+use kperf_abi::{FuncId, FuncIndex, printable, word};
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl PlannedFunc {
 
     /// The name that reports show where there are several functions of this name: with the index.
     pub fn label(&self) -> String {
-        format!("{} #{}", self.display_name(), self.index.0)
+        format!("{} #{}", printable(self.display_name()), self.index.0)
     }
 
     /// The id, if the function gets a probe.

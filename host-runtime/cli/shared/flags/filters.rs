@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 /// Which functions.
 #[derive(clap::Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilterArgs {
-    /// Only functions with a demangled name that matches a glob (`life::*`) or a `/regex/`. May be repeated.
+    /// Only functions with a demangled name that matches a glob (`life::*`) or a `/regex/`. A name as reports show it matches too,
+    /// with its escapes (`a\nb`) and its number (`copy #17`). May be repeated.
     #[arg(long, value_name = "PATTERN")]
     only: Vec<String>,
     /// Leave out functions with a matching demangled name, even if --only has them. May be repeated.
