@@ -37,3 +37,4 @@ mod signals;
 mod soak;
 mod symbols;
 mod top;
+mod waits;

@@ -3,13 +3,22 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// The calling thread's scheduler statistics, which any thread can read.
+/// A thread's scheduler statistics, which any thread can read.
 pub(crate) struct Delay(File);
 
 impl Delay {
     /// `None` if the system doesn't have them.
     pub(crate) fn of_this_thread() -> Option<Delay> {
-        let delay = Delay(File::open("/proc/thread-self/schedstat").ok()?);
+        Delay::at("/proc/thread-self/schedstat")
+    }
+
+    /// The same of a thread of this process, by the kernel's number.
+    pub(crate) fn of_thread(id: i32) -> Option<Delay> {
+        Delay::at(&format!("/proc/self/task/{id}/schedstat"))
+    }
+
+    fn at(path: &str) -> Option<Delay> {
+        let delay = Delay(File::open(path).ok()?);
         delay.nanos().map(|_| delay)
     }
 

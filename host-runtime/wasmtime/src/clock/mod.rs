@@ -10,6 +10,8 @@ pub(crate) mod delay;
 )]
 pub(crate) mod perf;
 pub(crate) mod preempted;
+#[cfg(target_os = "linux")]
+pub(crate) mod processor_time;
 pub(crate) mod processors;
 pub(crate) mod source;
 pub(crate) mod ticker;

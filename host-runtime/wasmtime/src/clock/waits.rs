@@ -1,8 +1,10 @@
 //! The times in which the guests' threads had no processor.
 //!
-//! Linux reports each switch of a thread with its time ([`switches`]). Where it doesn't, the sum of a thread's waits for a processor is
-//! known ([`delay`](super::delay)), and the writer guesses their places. On other systems nothing is known.
+//! Linux reports each switch of a thread with its time ([`switches`]). Where it doesn't, the sums of a thread's waits are known
+//! ([`delay`](super::delay), [`sums`]), and the writer guesses their places. On other systems nothing is known.
 
+#[cfg(target_os = "linux")]
+mod sums;
 #[cfg(target_os = "linux")]
 mod switches;
 #[cfg(target_os = "linux")]
@@ -45,14 +47,45 @@ struct Position {
     /// The number of waits.
     count: u64,
     /// The sum of those without a place, in ticks.
-    unplaced: u64,
+    unplaced: UnplacedTicks,
+}
+
+/// Sums of waits without a place, in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct UnplacedTicks {
+    /// The thread was ready to run.
+    pub(crate) processor: u64,
+    /// It waited itself.
+    pub(crate) own: u64,
+    /// When that was found out.
+    pub(crate) until: u64,
+}
+
+impl UnplacedTicks {
+    /// The sums of both.
+    pub(crate) fn plus(self, other: UnplacedTicks) -> UnplacedTicks {
+        UnplacedTicks {
+            processor: self.processor.saturating_add(other.processor),
+            own: self.own.saturating_add(other.own),
+            until: self.until.max(other.until),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn since(self, before: UnplacedTicks) -> UnplacedTicks {
+        UnplacedTicks {
+            processor: self.processor.saturating_sub(before.processor),
+            own: self.own.saturating_sub(before.own),
+            until: self.until,
+        }
+    }
 }
 
 /// The waits of a thread without a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unplaced {
-    /// Their sum since the last reading, in ticks.
-    pub(crate) ticks: u64,
+    /// Their sums since the last reading.
+    pub(crate) ticks: UnplacedTicks,
     /// What is known of all the thread's waits.
     pub(crate) quality: Waits,
 }

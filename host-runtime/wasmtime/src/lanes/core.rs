@@ -10,7 +10,7 @@ use super::memory::LaneMemory;
 use super::state::RecorderState;
 use crate::clock::cell::TickerCell;
 use crate::clock::ticker::Ticker;
-use crate::clock::waits::WaitReader;
+use crate::clock::waits::{UnplacedTicks, WaitReader};
 use crate::outlet::Outlet;
 use crate::outlet::memory_use::Grant;
 use crate::outlet::notice::Notice;
@@ -96,7 +96,7 @@ struct Gate {
     pauses: Vec<Pause>,
     /// Reads when its thread had no processor.
     waits: Option<WaitReader>,
-    unplaced: u64,
+    unplaced: UnplacedTicks,
 }
 
 /// How many suspensions, or pauses, are kept for one block. The time of the others counts as the guest's.
@@ -265,8 +265,10 @@ impl LaneCore {
             }
             if bytes.len() > HEADER_LEN {
                 if self.has_waits() {
-                    self.read_waits(&mut gate, u64::MAX);
-                    if gate.waits.as_ref().is_none_or(|waits| !waits.is_of_this_thread(&self.outlet.clock)) {
+                    let is_of_this = |waits: &WaitReader| waits.is_of_this_thread(&self.outlet.clock);
+                    if gate.waits.as_ref().is_some_and(is_of_this) {
+                        self.read_waits(&mut gate, u64::MAX);
+                    } else {
                         // The host has moved the store without notice.
                         self.outlet.waits.add(Waits::Unknown);
                         self.follow_this_thread(&mut gate);

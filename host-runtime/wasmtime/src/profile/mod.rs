@@ -2,6 +2,7 @@
 
 mod counts;
 pub(crate) mod globals;
+mod guest_thread;
 mod host_calls;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod native;
@@ -13,9 +14,11 @@ mod profiled;
 mod sampler;
 pub(crate) mod sampling;
 mod shadow;
+mod spent;
 mod split;
 mod stack;
 mod tree;
+mod work;
 
 pub(crate) use counts::Counts;
 pub(crate) use host_calls::HostCalls;

@@ -20,10 +20,11 @@ mod unwinding;
 pub(crate) use beat::{Beat, BeatTotal, this_thread};
 pub(crate) use code::Code;
 pub(crate) use pace::Pace;
-pub(crate) use sample::{Sample, Spent};
+pub(crate) use sample::Sample;
 pub(crate) use target::Target;
 pub(crate) use thread::Thread;
 
+use super::spent::Spent;
 use super::tree::NativePlace;
 use crate::clock::source::Clock;
 use kperf_abi::shadow::Slot;

@@ -1,6 +1,7 @@
 //! Replaces `native` where threads' stacks can't be walked.
 
 use super::counts::Counts;
+use super::spent::Spent;
 use super::tree::NativePlace;
 use crate::clock::cell::TickerCell;
 use crate::clock::source::Clock;
@@ -32,15 +33,6 @@ impl Pace {
     pub(crate) fn new(_is_repeated: bool) -> Pace {
         Pace
     }
-}
-
-/// There is none.
-#[derive(Clone, Copy)]
-pub(crate) struct Spent {
-    pub(crate) running: u64,
-    pub(crate) sampling: u64,
-    pub(crate) waiting: u64,
-    pub(crate) waits: Option<u64>,
 }
 
 /// There is none.

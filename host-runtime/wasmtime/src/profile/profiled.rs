@@ -2,13 +2,14 @@
 
 use super::counts::Counts;
 use super::host_calls::HostCalls;
-use super::native::{Sample, Spent, Target};
+use super::native::{Sample, Target};
 use super::open_calls::OpenCalls;
 use super::sampling::Sampling;
 use super::shadow::Shadow;
-use super::split::split;
+use super::split::{Parts, split};
 use super::stack::{Stack, TAKEN, no_timer};
 use super::tree::SampleTree;
+use super::work::Work;
 use crate::lanes::core::LaneCore;
 use crate::lanes::record::Pen;
 use crate::lanes::state::RecorderState;
@@ -21,9 +22,8 @@ use kperf_abi::shadow::{SLOTS, Slot};
 use kperf_abi::word::Reason;
 use kperf_trace::SpanLink;
 #[cfg(feature = "component-model")]
-#[cfg(feature = "component-model")]
 use kperf_trace::TraceContext;
-use kperf_trace::{WAITING, WAITING_FOR_PROCESSOR, Window};
+use kperf_trace::Window;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,38 +38,12 @@ pub(crate) struct Profiled {
     calls: Arc<HostCalls>,
     /// Whether it takes no samples since no call is open.
     rests: AtomicBool,
+    /// Whether an embedder's call has begun.
+    was_called: AtomicBool,
     /// Odd while the store's asynchronous call waits: the number of that wait.
     suspended: AtomicU32,
     sampling: Sampling,
     work: Mutex<Work>,
-}
-
-/// The counts and samples so far. Its size depends on the number of different paths in a window and the depth of the stack, both
-/// limited, not on time.
-struct Work {
-    on: bool,
-    closed: bool,
-    /// The recorder's state of the lane's block.
-    state: RecorderState,
-    open: OpenCalls,
-    /// The paths since the window began.
-    tree: SampleTree,
-    /// The current window, without its tree and counts.
-    window: Window,
-    /// The window's length, in ticks.
-    length: u64,
-    /// The time of the last sample that was not torn.
-    last: u64,
-    /// How the thread had spent its time at that sample, if known.
-    spent: Option<Spent>,
-    /// The same when the window began.
-    begun: Option<Spent>,
-    /// The counts when the window began.
-    counted: Vec<u64>,
-    /// Room for a path.
-    path: Vec<Slot>,
-    /// Whether other code has taken the signal for samples.
-    gave_up: bool,
 }
 
 /// How long the first window is by default.
@@ -105,7 +79,11 @@ impl Profiled {
                 ..Window::default()
             },
             length: clock.ticks(sampling.every.unwrap_or(FIRST_WINDOW)).max(1),
+            seen: now,
             last: now,
+            is_waiting: false,
+            last_wait: None,
+            thread: None,
             spent,
             begun: spent,
             counted: counts.iter().map(|(_, count)| count).collect(),
@@ -118,6 +96,7 @@ impl Profiled {
             stack,
             calls,
             rests: AtomicBool::new(false),
+            was_called: AtomicBool::new(false),
             suspended: AtomicU32::new(0),
             sampling,
             work: Mutex::new(work),
@@ -146,11 +125,14 @@ impl Profiled {
             Stack::Shadow(shadow) => {
                 let whole = shadow.look(&mut work.path);
                 let suspended = self.suspended.load(Ordering::Relaxed);
-                if suspended % 2 == 1 && !work.path.is_empty() {
+                let is_suspended = suspended % 2 == 1 && !work.path.is_empty();
+                if is_suspended {
                     work.path.push(Slot(u64::from(suspended) << 32 | u64::from(SUSPENDED + 1)));
                 }
-                let time = self.core.outlet.clock.now();
-                self.see(work, Sample { time, whole, address: 0, spent: None });
+                // A thread whose call is suspended does other things.
+                let thread = self.calls.thread().filter(|_| !is_suspended);
+                let (time, spent) = work.time(thread, &self.core.outlet.clock);
+                self.see(work, Sample { time, whole, address: 0, spent });
             }
             Stack::Native(_) => self.take_samples(work),
             Stack::Timed(_) | Stack::None => {}
@@ -166,6 +148,7 @@ impl Profiled {
     pub(crate) fn resume(&self) {
         let suspended = self.suspended.load(Ordering::Relaxed);
         self.suspended.store(suspended.wrapping_add(suspended % 2), Ordering::Relaxed);
+        self.calls.note_thread();
     }
 
     /// Reads the samples that the thread took of itself.
@@ -186,40 +169,45 @@ impl Profiled {
             return;
         }
         let clock = &self.core.outlet.clock;
-        let elapsed = now.saturating_sub(work.last);
-        let middle = work.last.saturating_add(elapsed / 2);
-        work.last = now;
-        let before = std::mem::replace(&mut work.spent, sample.spent);
-        let [running, for_processor, waiting] = split(elapsed, before.zip(sample.spent), clock);
+        if sample.spent.is_none() {
+            work.end_wait(now, clock);
+        }
+        let middle = work.seen.saturating_add(now.saturating_sub(work.seen) / 2);
+        work.seen = now;
+        // A thread that waited was where the last sample found it.
+        let waited_at = if work.is_waiting { work.open.node() } else { None };
         let mut pen = Pen { lane: &self.core, state: &mut work.state };
         // On a native stack a failed call is gone before its caller hears of it.
         let will_hear = self.is_native() && self.calls.open() > 0;
         let same = work.open.see(&work.path, middle, will_hear, &mut work.tree, &mut pen);
+        let is_same = same == work.path.len();
         if let Some(least) = self.sampling.span_min {
             work.open.write(same, now, clock.ticks(least), &mut pen);
         }
+        let has_run = work.spent.zip(sample.spent).is_none_or(|(before, now)| before.running != now.running);
+        work.is_waiting = !has_run && !self.is_native() && work.open.node().is_some();
         let window = &mut work.window;
         window.samples += 1;
         window.cut += u64::from(work.path.len() >= SLOTS || work.open.is_cut());
-        match work.open.node() {
-            None => window.idle_ticks = window.idle_ticks.saturating_add(elapsed),
-            Some(node) => {
-                // A sample of a path that was cut is not in the code of the remaining part.
-                let address = Some(sample.address).filter(|&address| address > 0 && !work.open.is_cut());
-                work.tree.add(node, address, running);
-                window.squares += running as f64 * running as f64;
-                for (waits, ticks) in [(WAITING_FOR_PROCESSOR, for_processor), (WAITING, waiting)] {
-                    if ticks > 0 {
-                        work.tree.add_wait(node, waits, ticks);
-                    }
-                }
-            }
+        // How long a wait was for a processor is known when it is over.
+        if !work.is_waiting {
+            let spent = work.spent.zip(sample.spent);
+            // A sample of a path that was cut is not in the code of the remaining part.
+            let address = Some(sample.address).filter(|&address| address > 0 && !work.open.is_cut());
+            let elapsed = now.saturating_sub(work.last);
+            let parts = match work.open.node().or(waited_at) {
+                None => Parts::of_running(elapsed),
+                Some(_) => split(elapsed, spent, is_same, clock),
+            };
+            work.count(work.open.node(), address, waited_at, parts);
+            (work.last, work.spent) = (now, sample.spent);
         }
         // If the queue is full the window goes on: other threads wait for the sampler.
-        if now.saturating_sub(window.start_ticks) >= work.length && !self.core.outlet.queue.is_full() {
+        if now.saturating_sub(work.window.start_ticks) >= work.length && !self.core.outlet.queue.is_full() {
             if self.sampling.every.is_none() {
                 work.length = work.length.saturating_mul(2);
             }
+            work.end_wait(now, clock);
             self.end_window(work, now);
         }
     }
@@ -241,6 +229,9 @@ impl Profiled {
         let mut guard = self.work();
         let work = &mut *guard;
         if let Stack::Shadow(shadow) = &self.stack {
+            if work.is_waiting {
+                work.end_wait(self.core.outlet.clock.now(), &self.core.outlet.clock);
+            }
             // Calls that returned since the last sample have not failed. This is the guest's thread, so no slot changes now.
             if !work.open.is_empty() && shadow.look(&mut work.path) {
                 let now = self.core.outlet.clock.now();
@@ -271,6 +262,9 @@ impl Profiled {
             return;
         }
         self.take_samples(work);
+        if work.is_waiting {
+            work.end_wait(self.core.outlet.clock.now(), &self.core.outlet.clock);
+        }
         if reason.is_some() || !work.open.is_empty() {
             let now = self.core.outlet.clock.now();
             let mut pen = Pen { lane: &self.core, state: &mut work.state };
@@ -354,19 +348,32 @@ impl Profiled {
 
     /// An embedder's call begins. Returns whether the sampler must be woken.
     pub(crate) fn wake(&self) -> bool {
-        if !self.rests.load(Ordering::SeqCst) {
+        let rests = self.rests.load(Ordering::SeqCst);
+        // The first call says which thread runs the guest.
+        let is_first = !self.was_called.load(Ordering::Relaxed)
+            && !self.was_called.swap(true, Ordering::Relaxed)
+            && matches!(self.stack, Stack::Shadow(_))
+            && self.core.outlet.clock.stopwatch().is_some();
+        if !rests && !is_first {
             return false;
         }
         let mut guard = self.work();
         let work = &mut *guard;
-        if work.closed || !work.on || work.gave_up {
+        if work.closed || !work.on || work.gave_up || !rests && !work.open.is_empty() {
             return false;
         }
         // The guest didn't run meanwhile.
         let now = self.core.outlet.clock.now();
         let idle = now.saturating_sub(std::mem::replace(&mut work.last, now));
+        work.seen = now;
         work.window.idle_ticks = work.window.idle_ticks.saturating_add(idle);
-        work.spent = self.stack.spent();
+        work.spent = match &self.stack {
+            Stack::Shadow(_) => work.time(self.calls.thread(), &self.core.outlet.clock).1,
+            stack => stack.spent(),
+        };
+        if !rests {
+            return false;
+        }
         if let Err(error) = self.start() {
             self.core.outlet.note_unsampled(&no_timer(&error));
         }
@@ -384,13 +391,15 @@ impl Profiled {
         if on {
             // It fails for a thread that has ended: then there is nothing to sample.
             let _ = self.start();
-            (work.last, work.window.start_ticks, work.spent) = (now, now, self.stack.spent());
+            (work.last, work.seen, work.window.start_ticks) = (now, now, now);
+            work.spent = self.stack.spent();
             work.begun = work.spent;
             work.counted.clear();
             work.counted.extend(self.counts.iter().map(|(_, count)| count));
         } else {
             self.stop();
             self.take_samples(work);
+            work.end_wait(now, &self.core.outlet.clock);
             let mut pen = Pen { lane: &self.core, state: &mut work.state };
             work.open.settle(&mut pen);
             work.open.unwind(0, now, Reason::Unfinished, &mut pen);
@@ -412,7 +421,9 @@ impl Profiled {
         let mut work = self.work();
         if work.on && !work.closed {
             self.take_samples(&mut work);
-            self.end_window(&mut work, self.core.outlet.clock.now());
+            let now = self.core.outlet.clock.now();
+            work.end_wait(now, &self.core.outlet.clock);
+            self.end_window(&mut work, now);
         }
     }
 
@@ -426,6 +437,7 @@ impl Profiled {
         self.stop();
         if work.on {
             self.take_samples(work);
+            work.end_wait(now, &self.core.outlet.clock);
             work.open.settle(&mut Pen { lane: &self.core, state: &mut work.state });
             self.end_window(work, now);
         }
@@ -451,6 +463,8 @@ impl Profiled {
             ..work.window.clone()
         };
         let window = std::mem::replace(&mut work.window, next);
+        // Nodes have other numbers from now on.
+        work.last_wait = None;
         let (mut nodes, places) = work.tree.take();
         let places = match &self.stack {
             Stack::Native(native) => native.places(&mut nodes, places),

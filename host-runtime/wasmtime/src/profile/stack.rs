@@ -1,7 +1,8 @@
 //! The stacks on which samples find open calls.
 
-use super::native::{Native, Spent, Thread};
+use super::native::{Native, Thread};
 use super::shadow::Shadow;
+use super::spent::Spent;
 use std::io;
 
 /// The stack on which samples find open calls.

@@ -1,7 +1,7 @@
 //! The tree of sampled paths.
 
 use kperf_abi::FuncId;
-use kperf_trace::WindowNode;
+use kperf_trace::{WAITING, WAITING_FOR_PROCESSOR, WindowNode};
 use std::collections::HashMap;
 
 /// The tree of sampled paths. Its size is limited; after that, samples count for the part of their path that it has.
@@ -68,6 +68,15 @@ impl SampleTree {
             node.samples += 1;
             node.self_ticks = node.self_ticks.saturating_add(ticks);
         }
+    }
+
+    /// Makes a part of what a path waited a wait for a processor.
+    pub(crate) fn move_wait(&mut self, node: u32, ticks: u64) {
+        let own = self.children.get(&(Some(node), WAITING)).copied();
+        let Some(own) = own.and_then(|own| self.nodes.get_mut(own as usize)) else { return };
+        let ticks = ticks.min(own.self_ticks);
+        own.self_ticks -= ticks;
+        self.add_wait(node, WAITING_FOR_PROCESSOR, ticks);
     }
 
     /// Takes the nodes that have samples in themselves or below, and their places, in the order of the nodes. The tree is empty

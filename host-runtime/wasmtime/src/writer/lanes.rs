@@ -2,7 +2,8 @@
 
 use super::open_calls::OpenCalls;
 use super::output::Output;
-use super::pauses;
+use super::{pauses, unplaced};
+use crate::clock::waits::UnplacedTicks;
 use crate::lanes::state::RecorderState;
 use crate::outlet::queue::{Block, Pause, Suspension};
 use kperf_abi::block::{BlockHeader, HEADER_LEN};
@@ -23,7 +24,7 @@ pub(super) struct Lane {
     owed: Vec<CallParent>,
     suspensions: Vec<Suspension>,
     pauses: Vec<Pause>,
-    unplaced: u64,
+    unplaced: UnplacedTicks,
     open: OpenCalls,
     spans: bool,
     /// If instructions are the clock: when the current lane began, and the time of its last event.
@@ -42,7 +43,7 @@ impl Lane {
             }
             self.suspensions.clear();
             self.pauses.clear();
-            self.unplaced = 0;
+            self.unplaced = UnplacedTicks::default();
             self.open = OpenCalls::default();
         }
         self.spans = block.spans;
@@ -50,7 +51,7 @@ impl Lane {
         self.owed.extend(block.parents.iter().cloned());
         self.suspensions.extend(&block.suspensions);
         self.pauses.extend(&block.pauses);
-        self.unplaced = self.unplaced.saturating_add(block.unplaced);
+        self.unplaced = self.unplaced.plus(block.unplaced);
     }
 
     /// If instructions are the clock, each lane counts from 0. Successive lanes of one number share a timeline: each is shifted to
@@ -67,7 +68,7 @@ impl Lane {
 
     /// Inserts pauses and waits into a block.
     pub(super) fn put_pauses(&mut self, block: &mut Vec<u8>) {
-        pauses::place(block, std::mem::take(&mut self.unplaced), &mut self.pauses);
+        self.unplaced = unplaced::place(block, self.unplaced, &mut self.pauses);
         pauses::put(block, &mut self.pauses);
     }
 

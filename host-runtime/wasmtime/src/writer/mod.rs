@@ -12,6 +12,7 @@ mod output;
 mod pauses;
 pub(crate) mod rotation;
 mod suspended;
+mod unplaced;
 
 pub(crate) use anchors::Anchors;
 pub(crate) use files::Files;

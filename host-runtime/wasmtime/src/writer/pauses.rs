@@ -36,22 +36,6 @@ pub(super) fn put(block: &mut Vec<u8>, pauses: &mut Vec<Pause>) {
     insert(block, &added);
 }
 
-/// Places waits of so many ticks in all, whose times are unknown, where a block's events are furthest apart.
-pub(super) fn place(block: &[u8], ticks: u64, pauses: &mut Vec<Pause>) {
-    let Some((header, words)) = BlockHeader::split(block).filter(|_| ticks > 0) else { return };
-    let mut gaps: Vec<Time> = Times::of(header.start_ticks, words).collect();
-    gaps.sort_unstable_by_key(|gap| std::cmp::Reverse(gap.then - gap.before));
-    let mut left = ticks;
-    for Time { before, then, .. } in gaps {
-        let part = left.min(then - before);
-        if part == 0 {
-            break;
-        }
-        pauses.push(Pause { start: then - part, end: then, wait: Some(Wait::Estimated) });
-        left -= part;
-    }
-}
-
 /// Sorts pauses by time, and cuts off what two have in common. Others' use of the processor is theirs; what the thread waited itself
 /// while it worked for the recorder is the recorder's.
 fn sort(pauses: &mut Vec<Pause>) {
@@ -205,25 +189,6 @@ mod tests {
         let expected = [&before[..], &of_10, &[Word::Pause(60)], &of_20, &of_5, &[Word::Leave]].concat();
         assert_eq!(bytes, block(&expected));
         assert!(all.is_empty());
-    }
-
-    #[test]
-    fn waits_without_a_place_are_in_the_largest_gaps() {
-        let bytes = block(&[
-            Word::Time(30),
-            Word::Enter(1),
-            Word::Time(50),
-            Word::Leave,
-            Word::Time(40),
-            Word::Leave,
-        ]);
-        let mut placed = Vec::new();
-        place(&bytes, 60, &mut placed);
-        let guess = |start, end| Pause { start, end, wait: Some(Wait::Estimated) };
-        assert_eq!(placed, [guess(130, 180), guess(210, 220)]);
-        placed.clear();
-        place(&bytes, 1_000, &mut placed);
-        assert_eq!(placed.iter().map(|pause| pause.end - pause.start).sum::<u64>(), 120);
     }
 
     #[test]

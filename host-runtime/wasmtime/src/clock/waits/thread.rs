@@ -1,7 +1,8 @@
 //! The waits of a thread, in ticks of the recordings' clock.
 
+use super::sums::{Found, Sums};
 use super::switches::{Record, Switches};
-use super::{Clock, Pause, Position, Unplaced, Waits};
+use super::{Clock, Pause, Position, Unplaced, UnplacedTicks, Waits};
 use crate::clock::delay::Delay;
 use kperf_trace::Wait;
 use std::cell::OnceCell;
@@ -28,8 +29,8 @@ pub(super) struct ThreadWaits {
 struct Inner {
     /// The last ones, in order.
     waits: VecDeque<Pause>,
-    /// The sum of those without a place, in ticks.
-    unplaced: u64,
+    /// The sum of those without a place.
+    unplaced: UnplacedTicks,
     /// When the thread lost its processor, if it doesn't have it.
     out: Option<(u64, Wait)>,
     /// The last reading of both clocks.
@@ -37,6 +38,8 @@ struct Inner {
     delay: Option<Delay>,
     /// The part of its sum that is in `waits` or in `unplaced`, and what it was before, in nanoseconds.
     delay_nanos: u64,
+    /// Of a thread without switches.
+    sums: Option<Sums>,
     quality: Waits,
 }
 
@@ -71,7 +74,8 @@ impl ThreadWaits {
         let delay_nanos = delay.as_ref().and_then(Delay::nanos).unwrap_or(0);
         let inner = Inner {
             waits: VecDeque::new(),
-            unplaced: 0,
+            unplaced: UnplacedTicks::default(),
+            sums: if switches.is_none() { Sums::of_this_thread(clock, delay.as_ref()) } else { None },
             out: None,
             moment: Moment::now(clock),
             delay,
@@ -113,7 +117,7 @@ impl ThreadWaits {
             .copied()
             .chain(inner.open_wait(clock))
             .for_each(each);
-        let ticks = inner.unplaced.saturating_sub(from.unplaced);
+        let ticks = inner.unplaced.since(from.unplaced);
         (Position { count, unplaced: inner.unplaced }, Unplaced { ticks, quality: inner.quality })
     }
 
@@ -135,6 +139,7 @@ impl ThreadWaits {
                 if now.saturating_sub(inner.moment.ticks) >= clock.ticks(SUM_PERIOD) {
                     inner.moment.ticks = now;
                     inner.add_unplaced(clock);
+                    inner.add_sums(now, clock);
                 }
             }
         }
@@ -182,7 +187,15 @@ impl Inner {
         let Some(nanos) = self.delay.as_ref().and_then(Delay::nanos) else { return };
         let missing = nanos.saturating_sub(self.delay_nanos);
         self.delay_nanos = self.delay_nanos.max(nanos);
-        self.unplaced = self.unplaced.saturating_add(clock.ticks(Duration::from_nanos(missing)));
+        let processor = clock.ticks(Duration::from_nanos(missing));
+        self.unplaced = self.unplaced.plus(UnplacedTicks { processor, ..UnplacedTicks::default() });
+    }
+
+    /// Adds the time in which the thread neither ran nor was ready to run.
+    fn add_sums(&mut self, now: u64, clock: &Clock) {
+        let Some(sums) = &mut self.sums else { return };
+        let Found { stolen, own } = sums.read(now, clock, self.delay.as_ref());
+        self.unplaced = self.unplaced.plus(UnplacedTicks { processor: stolen, own, until: now });
     }
 
     /// The wait that has not ended, for another thread that reads.
@@ -250,8 +263,9 @@ mod tests {
         }
     }
 
-    /// The sum of a thread's waits by kind, and of those without a place, in nanoseconds; its wall and processor time.
-    fn waited(switches: bool) -> Option<([u64; 3], u64, u64, u64)> {
+    /// The sum of a thread's waits by kind, and of those without a place (for a processor, own), in nanoseconds; its wall and processor
+    /// time.
+    fn waited(switches: bool) -> Option<([u64; 3], [u64; 2], u64, u64)> {
         let clock = Clock::new(ClockChoice::Precise);
         let thread = ThreadWaits::begin(&clock, switches)?;
         let from = thread.position(&clock);
@@ -269,7 +283,8 @@ mod tests {
         });
         let expected = if thread.switches.is_some() { Waits::Exact } else { Waits::Estimated };
         assert_eq!(unplaced.quality, expected);
-        Some((sums, clock.nanos(unplaced.ticks), wall, cpu))
+        let UnplacedTicks { processor, own, .. } = unplaced.ticks;
+        Some((sums, [processor, own].map(|ticks| clock.nanos(ticks)), wall, cpu))
     }
 
     /// More threads than processors, so that all of them wait.
@@ -291,10 +306,10 @@ mod tests {
                 }
                 let all = cpu + processor + own;
                 // The thread may lose its processor between the readings of two clocks.
-                if tries_left > 0 && (unplaced > 0 || all.abs_diff(wall) >= wall / 50) {
+                if tries_left > 0 && (unplaced != [0, 0] || all.abs_diff(wall) >= wall / 50) {
                     continue;
                 }
-                assert_eq!(unplaced, 0);
+                assert_eq!(unplaced, [0, 0]);
                 assert!(all.abs_diff(wall) < wall / 50, "{cpu} + {processor} + {own} of {wall}");
                 assert!(own > 39_000_000, "{own}");
                 assert!(processor > 1_000_000, "{processor}");
@@ -308,9 +323,10 @@ mod tests {
         beside_others(|| {
             let Some((sums, unplaced, wall, cpu)) = waited(false) else { return };
             assert_eq!(sums, [0; 3]);
-            // Its own waits are not in the sum.
-            let left = wall - cpu;
-            assert!(unplaced > left / 20 && unplaced < left, "{unplaced} of {left}");
+            let (left, [processor, own]) = (wall - cpu, unplaced);
+            assert!(own > 39_000_000, "{own}");
+            assert!(processor > left / 20 && processor < left, "{processor} of {left}");
+            assert!(processor + own <= left + left / 50, "{processor} + {own} of {left}");
         });
     }
 }

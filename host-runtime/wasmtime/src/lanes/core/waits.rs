@@ -40,7 +40,7 @@ impl LaneCore {
                 self.outlet.waits.add(Waits::Unknown);
             }
         });
-        gate.unplaced = gate.unplaced.saturating_add(unplaced.ticks);
+        gate.unplaced = gate.unplaced.plus(unplaced.ticks);
         self.outlet.waits.add(unplaced.quality);
         self.note_read(reader.key());
     }

@@ -1,5 +1,6 @@
 //! Messages to the writer.
 
+use crate::clock::waits::UnplacedTicks;
 use kperf_trace::{CallParent, Stall, Summary, Wait, Window};
 use std::io;
 use std::path::PathBuf;
@@ -44,8 +45,8 @@ pub(crate) struct Block {
     pub(crate) suspensions: Vec<Suspension>,
     /// When the guest's thread worked for the recorder, or had no processor.
     pub(crate) pauses: Vec<Pause>,
-    /// For how many ticks more it was ready to run and had no processor, at unknown times.
-    pub(crate) unplaced: u64,
+    /// For how many ticks more it had no processor, at unknown times.
+    pub(crate) unplaced: UnplacedTicks,
 }
 
 /// An asynchronous call of the host's waited: its guest didn't run. In ticks.

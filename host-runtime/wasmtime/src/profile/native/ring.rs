@@ -3,10 +3,11 @@
 
 use super::pace::{self, Pace};
 use super::registers::Registers;
-use super::sample::{Sample, Spent};
+use super::sample::Sample;
 use super::thread;
 use crate::clock::perf;
 use crate::clock::source::Clock;
+use crate::profile::spent::Spent;
 use kperf_abi::shadow::Slot;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};

@@ -1,10 +1,10 @@
 //! Takes a sample of a thread that was interrupted.
 
 use super::ring::{Interruption, Job};
-use super::sample::Spent;
 use super::target::Target;
 use super::thread;
 use super::unwinding::Unwinding;
+use crate::profile::spent::Spent;
 
 /// What the handler needs.
 pub(super) struct Sampling {

@@ -1,9 +1,10 @@
 //! The thread that runs a guest.
 #![allow(unsafe_code)] // The C library knows threads.
 
-use super::sample::Spent;
 use crate::clock::delay::Delay;
+use crate::clock::processor_time::{processor_nanos, thread_id};
 use crate::lanes::fiber::stack;
+use crate::profile::spent::Spent;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -55,12 +56,7 @@ impl Thread {
 impl Thread {
     /// How long it has been on a processor so far, in nanoseconds; `None` if it has ended. A signal's handler may call this.
     pub(super) fn processor_time(&self) -> Option<u64> {
-        // `MAKE_THREAD_CPUCLOCK(id, CPUCLOCK_SCHED)` of the kernel.
-        let clock = (!self.id) << 3 | 6;
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the call only writes the structure.
-        let failed = unsafe { libc::clock_gettime(clock, &raw mut time) };
-        (failed == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+        processor_nanos(self.id)
     }
 
     /// How long it has run so far, without anything else.
@@ -86,6 +82,5 @@ pub(super) fn waits() -> u64 {
 
 /// The number of the running thread. A signal's handler may call this.
 pub(super) fn id() -> libc::pid_t {
-    // SAFETY: it takes nothing and can't fail.
-    unsafe { libc::gettid() }
+    thread_id()
 }
