@@ -11,7 +11,7 @@ use crate::shared::traces;
 use crate::shared::traces::dataset::WhereArgs;
 use anyhow::{Context, bail};
 use kperf_export::graph::{self, Picture};
-use kperf_profile::{FlatProfile, Profile, Unit, times_text};
+use kperf_profile::{FlatProfile, Profile, Unit, is_pause, times_text};
 use kperf_rewriter::Pattern;
 use kperf_trace::ProbeCost;
 use std::io::Write;
@@ -164,18 +164,20 @@ impl Opts {
             (None, Some(focus)) => format!(", through {focus}"),
             (None, None) => String::new(),
         };
-        let nanos = profile.header.nanos(profile.tree.total_ticks());
-        let calls: u64 = profile.tree.iter().map(|(_, node)| node.calls).sum();
+        let of_functions = profile.tree.iter().filter(|(_, node)| !is_pause(node.func));
+        let calls: u64 = of_functions.map(|(_, node)| node.calls).sum();
         // The boxes exclude them.
         let probes = if self.compensate { ", probes included" } else { "" };
         let unit = Unit::of(&profile.header);
         let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, compensate);
+        let pauses = flat.whole_nanos() - flat.self_nanos;
+        let apart = flat.apart_text(unit).map(|apart| format!(", {apart}")).unwrap_or_default();
         vec![
             format!(
-                "{}{of}: {} calls in {}{probes}",
+                "{}{of}: {} calls in {}{probes}{apart}",
                 self.dataset.title(&input::module_name(&self.trace)),
                 grouped(calls),
-                unit.text(nanos)
+                unit.text((profile.header.nanos(profile.tree.total_ticks()) as f64 - pauses).round() as u64)
             ),
             format!(
                 "shares are of {} of self {}; {}",

@@ -1,6 +1,6 @@
 //! Flame graphs and flame charts, as SVG.
 
-use crate::formats::folded::{self, Weight};
+use crate::formats::folded::{self, Pauses, Weight};
 use inferno::flamegraph::{self, Direction, Options as Picture, Palette};
 use kperf_abi::FuncId;
 use kperf_profile::frames::{AtRange, Ending, TraceVisitor, Visitor};
@@ -27,11 +27,13 @@ pub struct Options {
     pub unit: Unit,
 }
 
-/// Draws a flame graph: the calls on the same path are one box. A trace without any time or calls is an error
+/// Draws a flame graph: the calls on the same path are one box. Widths are of all self time, as shares are: the recorder and waits are
+/// left out. A trace without any time or calls is an error
 /// ([`io::ErrorKind::InvalidInput`]). Paths that make too much text count for their outer part.
 pub fn write(profile: &Profile, options: &Options, out: impl Write) -> io::Result<Shortened> {
     let mut lines = Vec::new();
-    let shortened = folded::each_line(profile, options.weight, Paths::MAX_KEPT, |stack, weight| {
+    let what = (options.weight, Pauses::LeftOut);
+    let shortened = folded::each_line(profile, what, Paths::MAX_KEPT, |stack, weight| {
         lines.push(format!("{stack} {weight}"));
         Ok(())
     })?;
@@ -60,11 +62,16 @@ impl Figures {
         let error =
             errors.fold(None, |max: Option<f64>, error| Some(max.map_or(error, |max| max.max(error))));
         let error = error.map(|error| format!(", shares of functions within ± {:.1} points", 100.0 * error));
-        let whole = options.unit.text(profile.header.nanos(profile.tree.total_ticks()));
+        let whole = options.unit.text(flat.self_nanos.round() as u64);
+        let apart = flat.apart_text(options.unit).map(|apart| format!(", {apart}")).unwrap_or_default();
         let step =
             accuracy.precision().map_or(1.0, |precision| flat.self_nanos / precision.effective_samples);
         Figures {
-            about: Some(format!("{whole} in all{}; {}", error.unwrap_or_default(), times_text(profile))),
+            about: Some(format!(
+                "{whole} in all{apart}{}; {}",
+                error.unwrap_or_default(),
+                times_text(profile)
+            )),
             step: Figures::step(step),
         }
     }

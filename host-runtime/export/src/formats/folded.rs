@@ -7,7 +7,7 @@
 //! Functions that have a `;` in their names have a `,` there.
 
 use kperf_abi::FuncId;
-use kperf_profile::{PathWeights, Paths, Profile, Shortened};
+use kperf_profile::{PathWeights, Paths, Profile, Shortened, is_pause};
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 
@@ -26,16 +26,24 @@ pub enum Weight {
 /// Writes a line for each path, parents before their children. Paths of weight 0 are left out. All together have a gigabyte
 /// at most: deeper paths count for their outer part.
 pub fn write(profile: &Profile, weight: Weight, mut out: impl Write) -> io::Result<Shortened> {
+    let what = (weight, Pauses::Shown);
     let shortened =
-        each_line(profile, weight, Paths::MAX_FILE, |stack, weight| writeln!(out, "{stack} {weight}"))?;
+        each_line(profile, what, Paths::MAX_FILE, |stack, weight| writeln!(out, "{stack} {weight}"))?;
     out.flush()?;
     Ok(shortened)
 }
 
-/// Tells of each path of weight: its functions, the outermost first, with `;` between them; `most` bytes of these at most.
+/// Whether the recorder and waits are shown, which are no function's self time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pauses {
+    Shown,
+    LeftOut,
+}
+
+/// Tells of each path of weight: its functions, the outermost first, with `;` between them; `max` bytes of these at most.
 pub(super) fn each_line(
     profile: &Profile,
-    weight: Weight,
+    (weight, pauses): (Weight, Pauses),
     max: u64,
     mut tell: impl FnMut(&str, u64) -> io::Result<()>,
 ) -> io::Result<Shortened> {
@@ -64,7 +72,7 @@ pub(super) fn each_line(
             Weight::Calls => calls,
             Weight::Bytes => self_ticks,
         };
-        if weight > 0 {
+        if weight > 0 && (pauses == Pauses::Shown || !is_pause(node.func)) {
             result = tell(&stack, weight);
         }
     });

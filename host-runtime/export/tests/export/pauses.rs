@@ -5,7 +5,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::DeflateDecoder;
 use kperf_abi::FuncId;
-use kperf_export::formats::{chrome, csv, speedscope};
+use kperf_export::formats::folded::{self, Weight};
+use kperf_export::formats::{chrome, csv, flame, speedscope};
 use kperf_export::{graph, view};
 use kperf_profile::{CallFilter, FlatProfile, Profile, Row, Symbols};
 use kperf_trace::LaneId;
@@ -145,6 +146,22 @@ fn shares_are_the_same_in_all_views() {
     assert_eq!(pauses.iter().map(|&n| number("selfNanos", n)).sum::<f64>(), 21.0);
     let main = columns["name"].as_array().unwrap().iter().position(|name| name == "main").unwrap();
     assert_eq!(number("totalNanos", main) - number("pausedNanos", main), whole);
+}
+
+/// A flame graph's widths, and with them the shares that it shows, are of self time.
+#[test]
+fn flame_graphs_have_no_waits() {
+    let profile = Profile::read(reader(&simple(SCRIPT)), |_| ()).unwrap();
+    let mut out = Vec::new();
+    flame::write(&profile, &flame::Options::default(), &mut out).unwrap();
+    let picture = String::from_utf8(out).unwrap();
+    assert!(picture.contains("55 ns in all, 9 ns of waits and 12 ns in the recorder apart"), "{picture}");
+    assert!(picture.contains("main (55 ns, 100.00%)"), "{picture}");
+    assert!(!picture.contains("[waiting]") && !picture.contains("[recorder]"), "{picture}");
+    // As text for other tools they are paths of their own.
+    let mut out = Vec::new();
+    folded::write(&profile, Weight::Nanos, &mut out).unwrap();
+    assert!(String::from_utf8(out).unwrap().contains("main;short;[waiting] 3"));
 }
 
 /// The page's figures.

@@ -3,6 +3,7 @@
 use crate::symbols::{HOST, OTHER, PAUSES, Symbols, UNSEEN, is_outside, is_pause};
 use crate::tree::nodes::{CallTree, Node, NodeId};
 use crate::tree::unplaced::Unplaced;
+use crate::unit::Unit;
 use kperf_abi::FuncId;
 use kperf_trace::{Header, ProbeCost};
 use rustc_hash::FxHashMap;
@@ -97,6 +98,18 @@ impl FlatProfile {
     /// Sum of all self times, and of the times that are no function's.
     pub fn whole_nanos(&self) -> f64 {
         self.self_nanos + self.recorder_nanos + self.processor_nanos + self.waiting_nanos
+    }
+
+    /// The times that are no function's, for people: `1.000 s of waits apart`. `None` for less than a hundredth of all time.
+    pub fn apart_text(&self, unit: Unit) -> Option<String> {
+        let parts = [
+            (self.processor_nanos + self.waiting_nanos, "of waits"),
+            (self.recorder_nanos, "in the recorder"),
+        ];
+        let shown = parts.iter().filter(|(nanos, _)| *nanos > 0.0 && nanos * 100.0 >= self.whole_nanos());
+        let texts: Vec<String> =
+            shown.map(|(nanos, what)| format!("{} {what}", unit.text(nanos.round() as u64))).collect();
+        (!texts.is_empty()).then(|| format!("{} apart", texts.join(" and ")))
     }
 
     /// The self time of the host's functions; `None` if none of those with probes was called.
