@@ -16,6 +16,7 @@ mod probing;
 mod program;
 mod repeat;
 mod shown;
+mod summary;
 mod wasi;
 pub mod watch;
 mod wave;
@@ -46,6 +47,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc;
 use std::time::Duration;
+use summary::Summary;
 use wasi::{Streams, WasiArgs};
 use watch::Watch;
 
@@ -219,6 +221,9 @@ impl Opts {
         }
         let recorder = self.recorder(&*program, &guest, clock, &trace, &live, &dumps)?;
         program.link(&recorder, &guest)?;
+        let sums_up = !self.quiet && self.watch.is_none() && self.http.is_none() && !self.keep.is_given();
+        let is_trace = guest.recording().is_some_and(|recording| !recording.is_profile());
+        let summary = if sums_up && is_trace { Summary::begin(&trace) } else { Summary::default() };
         let show = {
             let (trace, quiet, live, watch) = (trace.clone(), self.quiet, live.clone(), self.watch.clone());
             let (keeps, dumps) = (self.keep.is_given(), dumps.clone());
@@ -226,7 +231,7 @@ impl Opts {
                 match &watch {
                     Some(watch) => watch.finish(),
                     None if keeps => return dumps.finish(quiet),
-                    None => show(&trace, quiet),
+                    None => show(&trace, quiet, &summary),
                 }
                 live.finish()
             }

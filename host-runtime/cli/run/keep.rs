@@ -2,6 +2,7 @@
 
 use super::guest::{Guest, Recording};
 use super::shown::show;
+use super::summary::Summary;
 use crate::shared::output;
 use anyhow::bail;
 use kperf_rewriter::Pattern;
@@ -162,7 +163,7 @@ impl Dumps {
     /// Shows the last dump's profile. Returns whether all were written.
     pub fn finish(&self, quiet: bool) -> bool {
         if let Some(last) = self.last.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            show(&last, quiet);
+            show(&last, quiet, &Summary::default());
         }
         self.failed.get().is_none()
     }

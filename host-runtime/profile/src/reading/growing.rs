@@ -4,7 +4,7 @@ use crate::reading::drive::Pass;
 use crate::reading::profile::Profile;
 use crate::sampled::windows::Windows;
 use crate::tree::builder::Growth;
-use kperf_trace::{Item, TraceReader};
+use kperf_trace::{Header, Item, TraceReader};
 use std::io::Read;
 
 /// Takes a reader's items, and makes profiles of the items so far, as [`Profile::read`] does of a whole trace.
@@ -20,6 +20,19 @@ impl Default for GrowingProfile {
 }
 
 impl GrowingProfile {
+    /// Nothing of a trace with this header.
+    pub fn of(header: &Header) -> GrowingProfile {
+        GrowingProfile { pass: Pass::new(Growth::new(()), Windows::of(header)) }
+    }
+
+    /// The profile of all items, as [`GrowingProfile::profile`] makes it of those so far.
+    pub fn into_profile<R: Read>(self, reader: &TraceReader<R>) -> Profile {
+        match self.pass.end(reader) {
+            Ok(driven) => Profile::of(driven, reader, None).0,
+            Err(never) => match never {},
+        }
+    }
+
     /// Takes the reader's next item.
     pub fn push(&mut self, item: &Item<'_>) {
         match self.pass.take(item, None) {
@@ -30,9 +43,6 @@ impl GrowingProfile {
 
     /// The profile so far; open calls are cut off here. `reader` must be the one that gave the items.
     pub fn profile<R: Read>(&self, reader: &TraceReader<R>) -> Profile {
-        match self.pass.clone().end(reader) {
-            Ok(driven) => Profile::of(driven, reader, None).0,
-            Err(never) => match never {},
-        }
+        self.clone().into_profile(reader)
     }
 }
