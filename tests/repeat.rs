@@ -105,6 +105,18 @@ fn a_run_that_fails_is_the_last() {
     let ran = with_input(&folder, &["run", "app.wat", "--repeat", "3", "--trace", "t.kperf"], "12");
     assert_eq!((ran.code, &*ran.stdout), (Some(7), "12"), "{}", ran.stderr);
     assert!(ran.stderr.contains("run 1 without probes failed; there are no more runs"), "{}", ran.stderr);
+    // No run with probes has counted anything.
+    assert!(ran.stderr.contains("# calls: unknown of "), "{}", ran.stderr);
+    let report = folder.json(&["report", "t.kperf", "--format", "json"]);
+    let functions = report["functions"].as_array().unwrap();
+    let is_unknown = |function: &serde_json::Value| {
+        function["calls"].is_null() && function["average_nanos"].is_null() && function["self_nanos"].is_u64()
+    };
+    assert!(report["calls"].is_null() && !functions.is_empty(), "{report}");
+    assert!(functions.iter().all(is_unknown), "{report}");
+    let csv = folder.run(&["report", "t.kperf", "--format", "csv"]).stdout;
+    let calls: Vec<&str> = csv.lines().skip(1).filter_map(|line| line.split(',').nth(2)).collect();
+    assert!(!calls.is_empty() && calls.iter().all(|calls| calls.is_empty()), "{csv}");
     for (flags, code, message) in [
         (&["--clock", "precise"][..], 2, "cannot be used with"),
         (&["--record", "profile"][..], 2, "cannot be used with"),

@@ -205,7 +205,7 @@ impl Opts {
         let limit = self.limit.unwrap_or_else(|| self.usual_limit(profile, rows));
         let options = self.table_options(profile);
         let (symbols, how) = (&profile.symbols, (self.format, limit));
-        let accuracy = &Accuracy::of(profile, graph.flat.self_nanos);
+        let accuracy = &Accuracy::of(profile, graph.flat.self_nanos).compensated(cost);
         let listed = if limit == 0 { rows } else { rows.get(..limit).unwrap_or(rows) };
         if self.format == Format::Table {
             table::write_head(profile, &graph.flat, cost.is_some(), out)?;

@@ -63,8 +63,12 @@ pub fn write_ends(
             };
             let is_counted = symbols.is_counted(arc.callee);
             records.push(vec![
-                Cell::Count(arc.calls),
-                if is_counted && end == End::Callees { Cell::Untimed } else { Cell::Share(share) },
+                accuracy.count_cell(arc.calls),
+                match end {
+                    End::Callees if is_counted => Cell::Untimed,
+                    End::Callers if accuracy.count(arc.calls).is_none() => Cell::Nothing,
+                    _ => Cell::Share(share),
+                },
                 accuracy
                     .part_error(arc.total_nanos, row.total_nanos)
                     .filter(|_| !is_counted)
@@ -103,7 +107,7 @@ pub fn write_graph(
         vec![
             Cell::Name(symbols.label(arc.caller)),
             Cell::Name(symbols.label(arc.callee)),
-            Cell::Count(arc.calls),
+            accuracy.count_cell(arc.calls),
             accuracy.time_cell(arc.total_nanos, symbols.is_counted(arc.callee)),
             accuracy.time_cell(arc.self_nanos, symbols.is_counted(arc.callee)),
         ]
@@ -135,13 +139,17 @@ fn write_blocks(
     };
     let name = |func: FuncId| name_text(symbols.label(func), NAME, options);
     let calls_of = |func| graph.row(func).map_or(0, |row| row.calls);
+    let calls_text = |arc: &Arc| match accuracy.count(arc.calls) {
+        Some(calls) => format!("{} of {}", grouped(calls), grouped(calls_of(arc.callee))),
+        None => String::new(),
+    };
     for (n, row) in shown.iter().enumerate() {
         if n > 0 {
             table.add_row([""; 4]);
         }
         let mut arc = |arc: &Arc, other: FuncId| {
             // As in gprof: of all calls of the callee.
-            let calls = format!("{} of {}", grouped(arc.calls), grouped(calls_of(arc.callee)));
+            let calls = calls_text(arc);
             let recursion = if arc.is_recursive() { " (itself)" } else { "" };
             let name = format!("    {}{recursion}", name(other));
             let (total, self_time) = (time(arc.total_nanos, arc.callee), time(arc.self_nanos, arc.callee));
@@ -151,7 +159,7 @@ fn write_blocks(
         table.add_row([
             time(row.total_nanos, row.func),
             time(row.self_nanos, row.func),
-            grouped(row.calls),
+            accuracy.count_text(row.calls),
             match row.is_counted {
                 true => format!("[{}] {}  counted only", n + 1, name(row.func)),
                 false => {
@@ -162,7 +170,7 @@ fn write_blocks(
             },
         ]);
         let mut arc = |arc: &Arc, other: FuncId| {
-            let calls = format!("{} of {}", grouped(arc.calls), grouped(calls_of(arc.callee)));
+            let calls = calls_text(arc);
             table.add_row([
                 time(arc.total_nanos, arc.callee),
                 time(arc.self_nanos, arc.callee),

@@ -19,13 +19,17 @@ pub fn csv(profile: &Profile, accuracy: &Accuracy, rows: &[&Row], histograms: Op
         let callers: Vec<String> = row
             .callers
             .iter()
-            .map(|caller| format!("{}:{}", profile.symbols.name(caller.func), caller.calls))
+            .map(|caller| {
+                let calls = accuracy.count(caller.calls).map(|calls| format!(":{calls}")).unwrap_or_default();
+                format!("{}{calls}", profile.symbols.name(caller.func))
+            })
             .collect();
         // An unknown figure is an empty field.
         let figure = |figure: f64, digits: usize| {
             if row.is_counted { String::new() } else { format!("{figure:.digits$}") }
         };
         let error = accuracy.share_error(row.func, row.share, row.calls);
+        let count = accuracy.count(row.calls);
         // A profile doesn't see how single calls go.
         let of_calls = |text: String| if profile.sampling().is_some() { String::new() } else { text };
         // Writing to a String doesn't fail.
@@ -34,12 +38,12 @@ pub fn csv(profile: &Profile, accuracy: &Accuracy, rows: &[&Row], histograms: Op
             "{},{},{},{},{},{},{},{},{},{},{},{},{}",
             id_of(row.func).map(|id| id.to_string()).unwrap_or_default(),
             csv_text(&printable(&row.name)),
-            row.calls,
+            count.map(|calls| calls.to_string()).unwrap_or_default(),
             figure(row.total_nanos, 0),
             figure(row.self_nanos, 0),
             figure(row.share, 6),
             error.map(|error| figure(error, 6)).unwrap_or_default(),
-            figure(row.average_nanos, 3),
+            count.map(|_| figure(row.average_nanos, 3)).unwrap_or_default(),
             of_calls(figure(row.min_nanos, 0)),
             of_calls(figure(row.max_nanos, 0)),
             of_calls(row.unwound.to_string()),

@@ -56,8 +56,8 @@ pub fn write(
             error.map_or(Cell::Nothing, Cell::Share),
             accuracy.time_cell(group.self_nanos, group.is_counted),
             accuracy.time_cell(group.total_nanos, group.is_counted),
-            Cell::Count(group.calls),
-            Cell::Count(group.entries),
+            accuracy.count_cell(group.calls),
+            accuracy.count_cell(group.entries),
             Cell::Count(group.functions),
             Cell::Name(printable(&group.name).into_owned()),
         ]

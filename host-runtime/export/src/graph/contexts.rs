@@ -4,7 +4,8 @@ use crate::graph::draft::{self, Draft, Fact};
 use crate::graph::label::{self, Figures};
 use crate::graph::others::Others;
 use crate::graph::picture::{Edge, Options, Picture, vertex};
-use kperf_profile::{Accuracy, CallTree, NodeId, NodeTimes, Profile, is_pause, plural};
+use kperf_abi::FuncId;
+use kperf_profile::{Accuracy, CallTree, FlatProfile, NodeId, NodeTimes, Profile, is_pause, plural};
 use rustc_hash::FxHashMap;
 
 pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
@@ -17,11 +18,13 @@ pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
         tree.iter().filter(|(id, _)| pauses || !is_pause(*id)).map(|(id, _)| self_time(id)).sum()
     };
     let (whole_nanos, with_pauses) = (whole_of(false), whole_of(true));
-    let accuracy = Accuracy::of(profile, whole_nanos);
+    let accuracy = Accuracy::of(profile, whole_nanos).compensated(options.compensate.as_ref());
     let running = |id: NodeId| match is_pause(id) {
         true => 0.0,
         false => (nodes.of(id).1 - nodes.paused(id)).max(self_time(id)),
     };
+    let flat = FlatProfile::new(tree, symbols, header, options.compensate.as_ref());
+    let shares: FxHashMap<FuncId, f64> = flat.rows.iter().map(|row| (row.func, row.share)).collect();
     let all = tree.nodes().len() - 1;
     let mut ids: Vec<NodeId> = tree.iter().map(|(id, _)| id).collect();
     // Stable: parents stay before children of the same length.
@@ -48,7 +51,8 @@ pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
             let is_counted = symbols.is_counted(node.func);
             let (calls, total_nanos, self_nanos) = (node.calls, total(id), self_time(id));
             let figures = Figures {
-                func: None,
+                func: Some(node.func),
+                func_share: Some(shares.get(&node.func).copied().unwrap_or(0.0)),
                 calls,
                 is_counted,
                 total_nanos,

@@ -12,7 +12,7 @@ pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
     let Profile { tree, symbols, header, .. } = profile;
     let graph = CallGraph::new(tree, symbols, header, options.compensate.as_ref());
     let whole_nanos = graph.flat.self_nanos;
-    let accuracy = Accuracy::of(profile, whole_nanos);
+    let accuracy = Accuracy::of(profile, whole_nanos).compensated(options.compensate.as_ref());
     let mut rows: Vec<_> = graph.flat.rows.iter().collect();
     rows.sort_by(|a, b| b.total_nanos.total_cmp(&a.total_nanos).then(a.func.cmp(&b.func)));
     let large = |nanos: f64| nanos > 0.0 && label::share(nanos, whole_nanos) >= options.min_share;
@@ -43,6 +43,7 @@ fn draft_of(
         let &Row { func, calls, is_counted, total_nanos, self_nanos, .. } = *row;
         let figures = Figures {
             func: Some(func),
+            func_share: None,
             calls,
             is_counted,
             total_nanos,

@@ -9,8 +9,10 @@ pub(super) const REST: &str = "#e4e7ec";
 /// The figures in a box.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Figures<'a> {
-    /// The function, if its figures are the sums of all its calls.
+    /// `None` for several functions.
     pub(super) func: Option<FuncId>,
+    /// The share of all its calls, if these are the ones on one path.
+    pub(super) func_share: Option<f64>,
     pub(super) calls: u64,
     /// Whether its times are unknown.
     pub(super) is_counted: bool,
@@ -35,9 +37,10 @@ impl Figures<'_> {
         }
         let total = Accuracy::percent_text(self.total_share(), None);
         let self_share = share(self.self_nanos, self.whole_nanos);
-        let error = match self.func {
-            Some(func) => self.accuracy.share_error(func, self_share, self.calls),
-            None => self.accuracy.group_error(self_share, self.calls),
+        let error = match (self.func, self.func_share) {
+            (None, _) => self.accuracy.group_error(self_share, self.calls),
+            (Some(func), None) => self.accuracy.share_error(func, self_share, self.calls),
+            (Some(func), Some(whole)) => self.accuracy.path_error(func, (self_share, whole), self.calls),
         };
         vec![
             format!("total {} ({total})", time(self.total_nanos)),

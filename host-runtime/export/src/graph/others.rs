@@ -56,6 +56,7 @@ impl<'a> Others<'a> {
         for (caller, Rest { callees, calls, total_nanos, running_nanos, self_nanos }) in rests {
             let figures = Figures {
                 func: None,
+                func_share: None,
                 calls,
                 is_counted: false,
                 total_nanos,

@@ -30,6 +30,9 @@ pub(super) struct PageData<'a> {
     /// What errors are made of; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<Precision>,
+    /// How many runs the figures are means of, if the program ran several times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runs: Option<usize>,
     calls: u64,
     warnings: Vec<String>,
     /// Notes about omitted calls and about the precision of figures.
@@ -199,6 +202,7 @@ impl<'a> PageData<'a> {
             wall_ticks: profile.end_ticks.saturating_sub(profile.start_ticks),
             self_nanos: flat.self_nanos,
             precision: accuracy.share_precision().copied(),
+            runs: profile.runs().map(<[_]>::len),
             calls: profile.calls(),
             warnings: health.warnings(),
             notes: {
@@ -213,7 +217,12 @@ impl<'a> PageData<'a> {
                 if header.clock.kind == ClockKind::Ticker && profile.sampling().is_none() {
                     notes.push(Note::new(ALL, times_text(profile)));
                 }
-                notes.extend(profile.sampling().into_iter().flat_map(sampled_notes));
+                match profile.sampling() {
+                    Some(_) if profile.runs().is_some() => {
+                        notes.push(Note::new(FIGURES, times_text(profile)))
+                    }
+                    sampling => notes.extend(sampling.into_iter().flat_map(sampled_notes)),
+                }
                 notes.extend(kperf_profile::go(profile).map(|text| Note::new(FIGURES, text)));
                 notes.extend(heap.warnings().into_iter().map(|text| Note::new(TIMELINE, text)));
                 notes

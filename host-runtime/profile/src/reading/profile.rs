@@ -245,6 +245,11 @@ impl Profile {
         (calls - spans + self.counted_calls).saturating_sub(self.hidden_calls)
     }
 
+    /// Whether the numbers of calls are known. Those of a program that ran several times are of its runs with probes.
+    pub fn has_counts(&self) -> bool {
+        !self.header.repeated || self.sampling().is_none() || self.counted_calls > 0
+    }
+
     /// How far the times can be trusted, if they were sampled.
     pub fn sampling(&self) -> Option<&Sampling> {
         self.health.sampling.as_ref()

@@ -58,11 +58,11 @@ pub fn sampling_text(profile: &Profile, sampling: &Sampling) -> String {
         0 => String::new(),
         torn => format!(", {} torn", grouped(torn)),
     };
-    format!(
-        "{}, one in {}{torn}: counts of functions are exact; times, and counts by caller, are sampled",
-        plural(sampling.samples, "sample"),
-        nanos_text(distance)
-    )
+    let counts = match profile.has_counts() {
+        true => "counts of functions are exact; times, and counts by caller, are sampled",
+        false => "no run with probes came to its end, so counts are unknown; times are sampled",
+    };
+    format!("{}, one in {}{torn}: {counts}", plural(sampling.samples, "sample"), nanos_text(distance))
 }
 
 /// The samples of a program that ran several times.

@@ -54,10 +54,10 @@ pub fn write_head(
             unit.text(host.round() as u64)
         )?;
     }
+    let calls = if profile.has_counts() { grouped(profile.calls()) } else { "unknown".to_owned() };
     write!(
         out,
-        "# calls: {} of {}, {}",
-        grouped(profile.calls()),
+        "# calls: {calls} of {}, {}",
         plural(flat.rows.len() as u64, "function"),
         plural(lanes.len() as u64, "lane"),
     )?;

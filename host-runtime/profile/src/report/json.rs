@@ -45,7 +45,8 @@ struct Report<'a> {
     estimated_wait_nanos: u64,
     #[serde(skip_serializing_if = "is_zero")]
     own_wait_nanos: u64,
-    calls: u64,
+    /// `null` if no run with probes has ended; so are all numbers of calls.
+    calls: Option<u64>,
     /// How many runs the figures are means of, if the program ran several times.
     #[serde(skip_serializing_if = "Option::is_none")]
     runs: Option<usize>,
@@ -95,7 +96,7 @@ struct Function<'a> {
     /// `null` for `[lost]`, `[other]` and the like.
     id: Option<u32>,
     name: &'a str,
-    calls: u64,
+    calls: Option<u64>,
     /// Whether its calls were counted only. Then its times are `null`, and part of its callers' times.
     #[serde(skip_serializing_if = "is_false")]
     counted: bool,
@@ -130,7 +131,7 @@ struct Caller<'a> {
     /// `null` for the host.
     id: Option<u32>,
     name: Cow<'a, str>,
-    calls: u64,
+    calls: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -149,7 +150,8 @@ pub fn write_json(
     compensated: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let accuracy = Accuracy::of(profile, flat.self_nanos);
+    let cost = profile.header.probe_cost.as_ref().filter(|_| compensated);
+    let accuracy = Accuracy::of(profile, flat.self_nanos).compensated(cost);
     let report = Report {
         clock: &profile.header.clock,
         probe_cost: &profile.header.probe_cost,
@@ -164,7 +166,7 @@ pub fn write_json(
         processor_wait_nanos: flat.processor_nanos.round() as u64,
         estimated_wait_nanos: profile.header.nanos(profile.health.counts.waited[Wait::Estimated as usize]),
         own_wait_nanos: flat.waiting_nanos.round() as u64,
-        calls: profile.calls(),
+        calls: accuracy.count(profile.calls()),
         runs: profile.runs().map(<[_]>::len),
         sampling: profile.sampling().filter(|sampling| !sampling.is_counted()).map(|sampling| Sampled {
             period_nanos: sampling.period_nanos,
@@ -216,20 +218,20 @@ fn function_json<'a>(
     let caller = |caller: &flat::Caller| Caller {
         id: id_of(caller.func),
         name: profile.symbols.name(caller.func),
-        calls: caller.calls,
+        calls: accuracy.count(caller.calls),
     };
     let known = |nanos: f64| (!row.is_counted).then(|| nanos.round() as u64);
     let timed = |nanos: f64| known(nanos).filter(|_| profile.sampling().is_none());
     Function {
         id: id_of(row.func),
         name: &row.name,
-        calls: row.calls,
+        calls: accuracy.count(row.calls),
         counted: row.is_counted,
         total_nanos: known(row.total_nanos),
         self_nanos: known(row.self_nanos),
         share: (!row.is_counted).then_some(row.share),
         share_error: accuracy.share_error(row.func, row.share, row.calls).filter(|_| !row.is_counted),
-        average_nanos: (!row.is_counted).then_some(row.average_nanos),
+        average_nanos: accuracy.count(row.calls).filter(|_| !row.is_counted).map(|_| row.average_nanos),
         min_nanos: timed(row.min_nanos),
         max_nanos: timed(row.max_nanos),
         percentiles_nanos: histograms.filter(|_| !row.is_counted).map(|histograms| {

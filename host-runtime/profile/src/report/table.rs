@@ -63,7 +63,7 @@ impl<'a> RowTexts<'a> {
         cells.extend([
             known(accuracy.time_text(row.self_nanos)),
             known(accuracy.time_text(row.total_nanos)),
-            grouped(row.calls),
+            accuracy.count_text(row.calls),
             known(accuracy.mean_text(row.average_nanos, row.total_nanos, row.calls)),
         ]);
         if !self.is_profile {

@@ -5,9 +5,10 @@ use crate::report::cell::Cell;
 use crate::sampled::precision::Precision;
 use crate::sampled::runs::RunErrors;
 use crate::sampled::sampling::Sampling;
-use crate::text::rough_text;
+use crate::text::{grouped, rough_text};
 use crate::unit::Unit;
 use kperf_abi::FuncId;
+use kperf_trace::ProbeCost;
 
 /// The errors of a profile's figures. Every view asks it, so all of them show the same digits and the same `±`.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +18,8 @@ pub struct Accuracy {
     /// If the program ran several times.
     runs: Option<RunErrors>,
     unit: Unit,
+    /// Whether no run with probes has ended: then counts are unknown, and 0 in rows.
+    lacks_counts: bool,
 }
 
 impl Accuracy {
@@ -26,7 +29,18 @@ impl Accuracy {
             precision: profile.precision(self_nanos).or_else(|| profile.event_precision(self_nanos)),
             runs: RunErrors::of(profile),
             unit: Unit::of(&profile.header),
+            lacks_counts: !profile.has_counts(),
         }
+    }
+
+    /// The same if the cost of probes was taken off, for `Some` cost.
+    #[must_use]
+    pub fn compensated(self, cost: Option<&ProbeCost>) -> Accuracy {
+        let precision = match (self.precision, cost) {
+            (Some(precision), Some(_)) if !precision.is_sampled() => Some(precision.compensated()),
+            (precision, _) => precision,
+        };
+        Accuracy { precision, ..self }
     }
 
     /// The accuracy of some of a profile's samples: all self time and all calls in them. `count_nanos`: what counting a call costs at
@@ -39,7 +53,7 @@ impl Accuracy {
     ) -> Accuracy {
         let precision =
             (!sampling.is_counted()).then(|| Precision::of_samples(sampling, self_nanos, calls, count_nanos));
-        Accuracy { precision, runs: None, unit: Unit::Time }
+        Accuracy { precision, ..Accuracy::default() }
     }
 
     /// The precision of the samples that times rest on; `None` if each event read the clock.
@@ -74,10 +88,34 @@ impl Accuracy {
         self.precision.map(|precision| precision.share_error(share, calls))
     }
 
+    /// The same for the calls of a function on one path, of all whose share is `func_share`.
+    pub fn path_error(&self, func: FuncId, (share, func_share): (f64, f64), calls: u64) -> Option<f64> {
+        match &self.runs {
+            None => self.group_error(share, calls),
+            // Runs show how much the function's share differs. A part of it differs by less, as fewer samples do.
+            Some(runs) => Some(runs.share_error(func) * part_of(share, func_share).sqrt()),
+        }
+    }
+
     /// How far the ratio of a part to its whole may be off by sampling, as a share. Both are sums of times, in nanoseconds. `None` for
     /// exact times.
     pub fn part_error(&self, nanos: f64, whole_nanos: f64) -> Option<f64> {
         self.precision().map(|precision| precision.part_error(nanos, whole_nanos))
+    }
+
+    /// A number of calls: `1,234`; empty if it is unknown.
+    pub fn count_text(&self, calls: u64) -> String {
+        self.count(calls).map(grouped).unwrap_or_default()
+    }
+
+    /// A number of calls, if it is known.
+    pub fn count(&self, calls: u64) -> Option<u64> {
+        (!self.lacks_counts).then_some(calls)
+    }
+
+    /// A number of calls as a cell.
+    pub fn count_cell(&self, calls: u64) -> Cell {
+        self.count(calls).map_or(Cell::Nothing, Cell::Count)
     }
 
     /// A sum of times: `1.23 ms`, `<3 ms`.
@@ -89,8 +127,11 @@ impl Accuracy {
         )
     }
 
-    /// The mean of calls that take `total_nanos` together.
+    /// The mean of calls that take `total_nanos` together; empty if their number is unknown.
     pub fn mean_text(&self, nanos: f64, total_nanos: f64, calls: u64) -> String {
+        if self.lacks_counts {
+            return String::new();
+        }
         let error = |precision: &Precision| precision.sampling_error(total_nanos) / calls.max(1) as f64;
         self.rough(nanos, error, Unit::fine_text)
     }
@@ -133,10 +174,14 @@ impl Accuracy {
     }
 }
 
+/// A part of a whole, from 0 to 1; 1 of nothing.
+fn part_of(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { (part / whole).clamp(0.0, 1.0) } else { 1.0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kperf_trace::ProbeCost;
 
     #[test]
     fn figures_have_the_digits_that_their_samples_know() {
@@ -160,6 +205,9 @@ mod tests {
         let precision = Some(Precision::of_events(10.0, 1e6, 3_000, &cost));
         let precise = Accuracy { precision, ..exact };
         assert!((precise.share_error(FuncId(1), 0.5, 3_000).unwrap_or_default() - 0.06).abs() < 1e-9);
+        // Half of that, if the measured 20 ns were taken off.
+        let compensated = precise.clone().compensated(Some(&cost));
+        assert!((compensated.share_error(FuncId(1), 0.5, 3_000).unwrap_or_default() - 0.03).abs() < 1e-9);
         assert_eq!([precise.time_text(1.5e6), precise.mean_text(3.25, 0.0, 0)], ["1.500 ms", "3.2 ns"]);
         assert_eq!((precise.part_error(1.0, 2.0), precise.has_exact_shares()), (None, false));
     }

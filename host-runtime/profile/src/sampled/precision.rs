@@ -87,6 +87,12 @@ impl Precision {
         }
     }
 
+    /// The same of events' times from which the measured cost of probes was taken off: what is left is what they may cost more.
+    pub(crate) fn compensated(self) -> Precision {
+        let left = 1.0 - 1.0 / REAL_PROGRAMS_BY_CLOCK;
+        Precision { call_nanos: self.call_nanos * left, ..self }
+    }
+
     /// Whether times rest on samples.
     pub(crate) fn is_sampled(&self) -> bool {
         self.effective_samples.is_finite()

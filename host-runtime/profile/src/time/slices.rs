@@ -51,8 +51,11 @@ impl Slices {
     }
 
     /// The slices of the calls that were seen. If the profile was sampled, these are its windows instead, as far as they
-    /// were kept.
+    /// were kept. A program that ran several times has none: its figures are means of runs, and not sums.
     pub fn finish(self, profile: &Profile) -> Sliced {
+        if profile.runs().is_some() {
+            return Sliced { ranges: Vec::new(), nodes: Vec::new() };
+        }
         if profile.sampling().is_some() { of_windows(profile) } else { self.into_sliced() }
     }
 

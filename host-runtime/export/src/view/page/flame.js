@@ -81,7 +81,7 @@ export class Flame {
     const { self: whole, accuracy } = this.state.figures.value;
     const nanos = (ticks) => accuracy.timeText(ticks * this.nanosPerUnit);
     const shareOf = (ticks) => (ticks * this.nanosPerUnit) / Math.max(1, whole);
-    const selfShare = (ticks, calls) => percentText(shareOf(ticks), accuracy.shareError(shareOf(ticks), calls));
+    const selfShare = (ticks, calls) => percentText(shareOf(ticks), this.errorOf(row.func[index], shareOf(ticks), calls));
     const isPause = this.pageData.pauses.includes(row.func[index]);
     const length = row.end[index] - row.start[index];
     if (!row.node) {
@@ -105,6 +105,14 @@ export class Flame {
       `total ${nanos(total[node])} (${running}), self ${nanos(self[node])} (${selfShare(self[node], calls[node])})`,
       `${accuracy.meanText((total[node] * this.nanosPerUnit) / Math.max(1, calls[node]), total[node] * this.nanosPerUnit, calls[node])} a call`,
     ];
+  }
+
+  /** How far the share of a function's calls on one path may be off, as `Accuracy::path_error` of kperf-profile says. */
+  errorOf(func, share, calls) {
+    const { accuracy, functions } = this.state.figures.value;
+    const { shareError, share: whole } = functions[func] ?? {};
+    if (!this.pageData.runs || shareError == null) return accuracy.shareError(share, calls);
+    return whole > 0 ? shareError * Math.sqrt(Math.min(1, share / whole)) : shareError;
   }
 
   /** For a file: a line per bar. */

@@ -68,7 +68,7 @@ function head(state) {
   setClock(clock.kind);
   byId("title").textContent = pageData.title;
   const engine = [host.name, host.version].filter(Boolean).join(" ");
-  const facts = [plural(pageData.calls, "call"), plural(pageData.functions.length, "function"), nanosText(pageData.wallNanos), engine, pageData.precision?.isEven ? "sampled" : `${clock.kind} clock`];
+  const facts = [plural(pageData.calls, "call"), plural(pageData.functions.length, "function"), nanosText(pageData.wallNanos), engine, pageData.runs ? `means of ${plural(pageData.runs, "run")}` : pageData.precision?.isEven ? "sampled" : `${clock.kind} clock`];
   byId("facts").textContent = facts.filter(Boolean).join(" · ");
   byId("facts").title = [pageData.command, pageData.outcome, `written by kperf-wasm ${pageData.version}`].filter(Boolean).join("\n");
   state.view.watch((shown) => notes(pageData, shown));
