@@ -66,7 +66,7 @@ Examples:
   kperf-wasm collect traces/ -o dataset/        many runs as tables, for DuckDB, Spark and the like
   kperf-wasm send app.kperf                     the calls as spans, to an OpenTelemetry Collector
   kperf-wasm rewrite app.wasm -o probed.wasm    only add the probes
-  kperf-wasm plan app.kperf -o app.plan         which functions need no probes, so that a trace costs little
+  kperf-wasm plan app.kperf -o app.plan         what a trace that costs little leaves out
 
 Exit codes:
   0 success, 1 failure, 2 wrong usage, 3 and 4 from `diff --fail-on`; `run` ends with the guest's own exit code";

@@ -3,7 +3,7 @@
 use crate::reading::profile::Profile;
 use crate::sampled::accuracy::Accuracy;
 use crate::symbols::Symbols;
-use crate::text::{grouped, plural, shortened};
+use crate::text::{plural, shortened};
 use crate::tree::flat::{Caller, Row};
 use std::io::{self, Write};
 
