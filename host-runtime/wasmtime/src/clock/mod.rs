@@ -15,4 +15,5 @@ pub(crate) mod processor_time;
 pub(crate) mod processors;
 pub(crate) mod source;
 pub(crate) mod ticker;
+pub(crate) mod unplaced;
 pub(crate) mod waits;

@@ -3,7 +3,7 @@
 use super::open_calls::OpenCalls;
 use super::output::Output;
 use super::{pauses, unplaced};
-use crate::clock::waits::UnplacedTicks;
+use crate::clock::unplaced::UnplacedTicks;
 use crate::lanes::state::RecorderState;
 use crate::outlet::queue::{Block, Pause, Suspension};
 use kperf_abi::block::{BlockHeader, HEADER_LEN};

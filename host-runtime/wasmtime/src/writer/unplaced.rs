@@ -1,6 +1,6 @@
 //! Guesses the places of waits of which only the sums are known.
 
-use crate::clock::waits::UnplacedTicks;
+use crate::clock::unplaced::UnplacedTicks;
 use crate::outlet::queue::Pause;
 use kperf_abi::block::BlockHeader;
 use kperf_abi::word::{self, Effect, Step, Wait};

@@ -2,8 +2,9 @@
 
 use super::sums::{Found, Sums};
 use super::switches::{Record, Switches};
-use super::{Clock, Pause, Position, Unplaced, UnplacedTicks, Waits};
+use super::{Clock, Pause, Position, Unplaced, Waits};
 use crate::clock::delay::Delay;
+use crate::clock::unplaced::UnplacedTicks;
 use kperf_trace::Wait;
 use std::cell::OnceCell;
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
 //! Messages to the writer.
 
-use crate::clock::waits::UnplacedTicks;
+use crate::clock::unplaced::UnplacedTicks;
 use kperf_trace::{CallParent, Stall, Summary, Wait, Window};
 use std::io;
 use std::path::PathBuf;
