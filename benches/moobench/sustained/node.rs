@@ -2,9 +2,10 @@
 //! takes only of many runs together.
 
 use super::Part;
-use crate::child::{self, Measured};
-use crate::configuration::{Clock, Host, Target, Way};
+use crate::child;
+use crate::child_job::Measured;
 use crate::tools::Tools;
+use crate::way::{Clock, Host, Target, Way};
 use crate::workload::{Job, Workload};
 use anyhow::Context;
 use std::path::Path;
