@@ -1,7 +1,7 @@
 //! Records modules that contain their recorder, of a trace or of a profile.
 
 use super::probes::Probes;
-use kperf_profile::Profile;
+use kperf_profile::{Profile, is_pause};
 use kperf_trace::TraceReader;
 use kperf_wasmtime::{ClockChoice, Inlined, Reason, Recorder};
 use std::collections::BTreeMap;
@@ -82,7 +82,7 @@ impl Recording {
         let profile = Profile::read(TraceReader::new(&bytes[..]).unwrap(), |_| ()).unwrap();
         assert_eq!(profile.health.warnings(), Vec::<String>::new());
         let mut calls = CallCounts::new();
-        for (_, node) in profile.tree.iter().filter(|(_, node)| node.calls > 0) {
+        for (_, node) in profile.tree.iter().filter(|(_, node)| node.calls > 0 && !is_pause(node.func)) {
             *calls.entry(node.func.0).or_default() += node.calls;
         }
         calls
