@@ -41,7 +41,7 @@ impl ReportFields {
         if self.json {
             write_json(&profile, &flat, listed, None, cost.is_some(), out)?;
         } else {
-            let accuracy = Accuracy::of(&profile, flat.self_nanos);
+            let accuracy = Accuracy::of(&profile, flat.self_nanos).compensated(cost.as_ref());
             if self.page {
                 let page = profile.header.command.first().map_or("a page", String::as_str);
                 writeln!(out, "# page:  {}", printable(page))?;
