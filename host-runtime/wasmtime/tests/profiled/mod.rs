@@ -92,10 +92,18 @@ fn samples_find_the_calls_that_are_open_and_no_others() {
         };
         assert!(read.windows.iter().map(ticks).sum::<u64>() <= last.end_ticks - first.start_ticks);
         assert!(read.windows.iter().map(|window| window.samples).sum::<u64>() >= paths.values().sum::<u64>());
+        // In a short window the guest may only have waited.
+        let running = |window: &Window| {
+            let nodes = window.nodes.iter();
+            nodes
+                .filter(|node| ![WAITING, WAITING_FOR_PROCESSOR].contains(&node.func))
+                .map(|node| node.self_ticks)
+                .sum::<u64>()
+        };
         assert!(
             read.windows
                 .iter()
-                .all(|window| window.cut == 0 && (window.squares > 0.0 || window.nodes.is_empty()))
+                .all(|window| window.cut == 0 && (window.squares > 0.0 || running(window) == 0))
         );
     }
 }
