@@ -274,9 +274,9 @@ fn the_main_job_shows_the_profile() {
     let folder = tempfile::tempdir().unwrap();
     let (code, stdout, stderr) = kperf(&folder, &["run", &LANGUAGES[0].module()]);
     assert_eq!((code, stdout.as_str()), (Some(0), "500 steps, 50 live cells\n"));
-    let (_, shown, _) = kperf(&folder, &["report", "life.kperf", "--limit", "20"]);
-    assert!(stderr.contains(&shown) && shown.lines().count() > 20, "{stderr}");
-    // On a busy machine the clock may stand still for so long that some of these are not among the first 20.
+    let (_, shown, _) = kperf(&folder, &["report", "life.kperf"]);
+    assert!(stderr.contains(&shown) && shown.lines().count() > 8, "{stderr}\n{shown}");
+    // Some of these may not be among those that make up 99 % of the time.
     let (_, all, _) = kperf(&folder, &["report", "life.kperf", "--limit", "0"]);
     let rows: Vec<&str> = all.lines().filter(|line| line.contains("life::")).collect();
     for (function, calls, caller) in [

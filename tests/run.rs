@@ -1,6 +1,6 @@
 //! `kperf-wasm run` as its users see it.
 
-use crate::common::command::{Folder, Ran, command, life};
+use crate::common::command::{Folder, Ran, command, kperf, life};
 use crate::common::only_stalls;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -49,14 +49,14 @@ const WORLD: &str = r#"(module
 #[test]
 fn an_untouched_module_is_probed_and_its_time_is_shown() {
     let folder = Folder::new();
-    let ran = folder.run(&["run", &life("rust"), "5"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "5 steps, 19 live cells\n"));
+    let ran = folder.run(&["run", &life("rust"), "2000"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "2000 steps, 12 live cells\n"));
     assert!(ran.stderr.starts_with("recording: exact counts"), "{}", ran.stderr);
     assert!(ran.stderr.contains("life::is_valid_position"), "{}", ran.stderr);
     assert!(ran.stderr.ends_with("# trace: life.kperf\n"), "{}", ran.stderr);
     let report =
         folder.run(&["report", "life.kperf", "--only", "life::is_valid_position", "--format", "csv"]);
-    assert!(report.stdout.contains("16000"), "{}", report.stdout);
+    assert!(report.stdout.contains("6400000"), "{}", report.stdout);
 }
 
 #[test]
@@ -402,5 +402,26 @@ fn names_are_matched_as_they_are_shown() {
         run(&["--only", name]);
         let table = folder.run(&["report", "t.kperf", "--full-names"]).stdout;
         assert!(table.contains(name) && table.contains("# calls: 1 of 1 function,"), "{table}");
+    }
+}
+
+#[test]
+fn the_table_of_a_run_is_that_of_its_report() {
+    let (folder, life) = (Folder::new(), life("c"));
+    for flags in [&["--clock", "ticker:10us"][..], &["--clock", "precise"], &["--record", "profile"]] {
+        let args = [&["run", "--trace", "x.kperf"], flags, &[&life, "--", "200"]].concat();
+        let (_, ran) = kperf(&folder, &args);
+        let (report, _) = kperf(&folder, &["report", "x.kperf"]);
+        // Columns may differ in their widths only.
+        let rows = |text: &str| -> Vec<String> {
+            let rows = text.lines().skip_while(|line| !line.starts_with("self %"));
+            let rows = rows.take_while(|line| !line.starts_with('#'));
+            rows.map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+        };
+        let (ran, report) = (rows(&ran), rows(&report));
+        assert!(ran.len() > 3 && report.starts_with(&ran), "{flags:?}: {ran:#?} {report:#?}");
+        if flags != ["--clock", "precise"] {
+            assert_eq!(ran.len(), report.len().min(21), "{flags:?}");
+        }
     }
 }

@@ -2,12 +2,13 @@
 #![allow(unsafe_code)] // The C library knows priorities.
 
 use crate::shared::symbols::SymbolArgs;
+use crate::shared::traces;
 use anyhow::Context;
 use kperf_profile::{GrowingProfile, Profile};
 use kperf_trace::TraceReader;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -18,6 +19,7 @@ use std::time::Duration;
 pub struct Summary(Arc<Mutex<Option<Begun>>>);
 
 struct Begun {
+    trace: PathBuf,
     ended: Arc<AtomicBool>,
     thread: JoinHandle<anyhow::Result<Reading>>,
 }
@@ -70,14 +72,18 @@ impl Begun {
             Ok(reading)
         };
         let thread = thread::Builder::new().name("kperf-summary".into()).spawn(read).ok()?;
-        Some(Begun { ended, thread })
+        Some(Begun { trace: trace.to_owned(), ended, thread })
     }
 
     fn finish(self) -> anyhow::Result<Profile> {
         self.ended.store(true, Ordering::Release);
         self.thread.thread().unpark();
         let mut reading = self.thread.join().ok().context("the thread that reads the trace has ended")??;
-        while reading.step()? {}
+        let progress = traces::bar(self.trace.metadata().map_or(0, |metadata| metadata.len()));
+        while reading.step()? {
+            progress.set_position(reading.reader.offset());
+        }
+        progress.finish_and_clear();
         Ok(reading.growing.into_profile(&reading.reader))
     }
 }

@@ -5,7 +5,7 @@ pub mod fit;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use fit::{Shown, Texts};
-use kperf_profile::{Accuracy, FlatProfile, Profile, Row, RowTexts, Unit, shortened};
+use kperf_profile::{Accuracy, FlatProfile, Profile, Row, RowTexts, Unit, shortened, usual_rows};
 use std::io::{self, Write};
 
 pub use kperf_profile::{grouped, host_text, plural, write_head};
@@ -24,14 +24,14 @@ pub struct TableOptions {
 /// How wide a terminal is that has room for bars.
 const WITH_BARS: usize = 60;
 
-/// Writes the lines above the table and the first `limit` functions (all for 0), the ones with the most self time first.
-pub fn print_top(profile: &Profile, limit: usize, shown: Shown, mut out: impl Write) -> io::Result<()> {
+/// Writes the lines above the table and its usual functions, at most `most`, the ones with the most self time first.
+pub fn print_top(profile: &Profile, most: usize, shown: Shown, mut out: impl Write) -> io::Result<()> {
     let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
     let rows: Vec<&Row> = flat.rows.iter().collect();
     write_head(profile, &flat, false, &mut out)?;
     let accuracy = Accuracy::of(profile, flat.self_nanos);
     let options = TableOptions { unit: Unit::of(&profile.header), shown, ..TableOptions::default() };
-    write_rows(profile, &accuracy, &rows, limit, options, &mut out)
+    write_rows(profile, &accuracy, &rows, usual_rows(profile, &rows).min(most), options, &mut out)
 }
 
 /// The titles of columns, and a function that gives the cells of a row.

@@ -186,9 +186,8 @@ impl<'a> Source<'a> {
         };
         let input = from_log(BufReader::with_capacity(BUFFER, input)).with_context(failed)?;
         let reader = TraceReader::new(input).with_context(failed)?;
-        let shown = self.progress == Progress::Bar && io::stderr().is_terminal();
         let progress = match length {
-            Some(length) if shown => bar(length),
+            Some(length) if self.progress == Progress::Bar => bar(length),
             _ => ProgressBar::hidden(),
         };
         Ok(Trace { reader, progress, scan: Scan::default() })
@@ -312,7 +311,11 @@ pub fn can_be_read_twice(path: &Path) -> bool {
     path != Path::new("-") && path.metadata().map_or(true, |metadata| metadata.is_file())
 }
 
-fn bar(length: u64) -> ProgressBar {
+/// The progress of a reading, in bytes, if stderr is a terminal.
+pub fn bar(length: u64) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
     let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());
     // If this template were wrong, the default style would do.
     if let Ok(style) =
