@@ -32,6 +32,10 @@ def unzstd(frame, length):
         return subprocess.run(["zstd", "-dc"], input=frame, stdout=subprocess.PIPE, check=True).stdout
 
 
+# What a profile's nodes of these ids are.
+WAITS = {4294967290: "processor", 4294967289: "own"}
+
+
 def unlz4(block):
     """Unpacks an LZ4 block."""
     out, at = bytearray(), 0
@@ -353,6 +357,8 @@ class Trace:
             nodes.append(id)
             if id < 1 << 30:
                 self.profile_ticks[id] += ticks
+            elif id in WAITS:
+                self.waits[WAITS[id]] += ticks
         next = 0
         for _ in range(body.leb()):
             next += body.leb()
